@@ -31,13 +31,13 @@ def makers(bench: Bench) -> Iterator[Makers]:
         return
     from perfdiff.cluster.crew import cluster
 
-    with cluster(address, bench.progress) as found:
-        yield found.crew
+    with cluster(address, bench.progress) as workers:
+        yield workers.crew
 
 
-def judges(config: ClusterConfig, found: Recorded, progress: Progress) -> Engines:
+def judges(config: ClusterConfig, recorded: Recorded, progress: Progress) -> Engines:
     """Return the engines that analyse the recordings: a cluster's workers if there is one and much to do, else this machine."""
-    if config.address is None or len(found.experiment.functions) < WORTH_SENDING:
+    if config.address is None or len(recorded.experiment.functions) < WORTH_SENDING:
         return nullcontext
     from perfdiff.cluster.crew import engine
 
@@ -53,10 +53,10 @@ def relay(request: Request, address: str, names: Sequence[str | None], progress:
     from perfdiff.cluster.crew import cluster
 
     repository, apart = find_repository(request.repository), request.config.own_files(request.repository)
-    with storage.in_use(cache, progress), cluster(address, progress) as found:
+    with storage.in_use(cache, progress), cluster(address, progress) as workers:
         pairs = [resolve_one(repository, name, snapshots=cache / "snapshots", apart=apart) for name in names]
-        made = found.relay(request, [pair.base for pair in pairs], progress)
-    return replace(made, notes=(*dict.fromkeys(note for pair in pairs for note in pair.notes), *made.notes))
+        recordings = workers.relay(request, [pair.base for pair in pairs], progress)
+    return replace(recordings, notes=(*dict.fromkeys(note for pair in pairs for note in pair.notes), *recordings.notes))
 
 
 def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], progress: Progress) -> None:
@@ -66,8 +66,8 @@ def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], prog
     """
     from perfdiff.cluster.crew import cluster
 
-    with cluster(address, progress) as found:
-        requests = wanted(len(found.able))
+    with cluster(address, progress) as workers:
+        requests = wanted(len(workers.able))
         if len(requests) < 2:
             return
         cache, repository = requests[0].cache, find_repository(requests[0].repository)
@@ -79,4 +79,4 @@ def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], prog
                 folder = storage.experiment(cache, asked)
                 missing += [(pins, folder)] * (not store.exists(folder))
             if len(missing) > 1:
-                found.compare_apart(requests[0], [pins for pins, _ in missing], [folder for _, folder in missing], progress)
+                workers.compare_apart(requests[0], [pins for pins, _ in missing], [folder for _, folder in missing], progress)

@@ -31,12 +31,12 @@ class Concluded:
     def load(self) -> Findings | None:
         """Return what was concluded before, None where nothing was."""
         try:
-            found = codec.decode(Findings, bounds.parsed(bounds.content(self.path, _MOST_BYTES)))
+            findings = codec.decode(Findings, bounds.parsed(bounds.content(self.path, _MOST_BYTES)))
         except (OSError, ValueError, RecordingError):
             return None
         with contextlib.suppress(OSError):  # only `cache prune` asks
             os.utime(self.path)
-        return found
+        return findings
 
     def save(self, findings: Findings) -> None:
         """Keep findings, without the costs that are known and accepted, which are looked up each time."""
@@ -58,8 +58,8 @@ def _code() -> str:
     """Return a digest of the code that concludes: findings of another version of it are never used."""
     root, content = Path(__file__).parent, blake2b(digest_size=16)
     for part in _DECIDES:
-        found = root / part
-        for file in [found] if found.is_file() else sorted(found.rglob("*.py")):
+        path = root / part
+        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
             content.update(file.read_bytes())
     return content.hexdigest()
 

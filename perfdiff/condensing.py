@@ -46,23 +46,23 @@ def condensed(folder: Folder, engine: Engine | None = None) -> Recorded:
 
     Tables of a single part, and experiments that have no others, stay as they are. Sums over runs are of all calls in any case.
     """
-    found = recorded.load(folder)
-    pieces = [*_pieces(folder, found)]
+    whole = recorded.load(folder)
+    pieces = [*_pieces(folder, whole)]
     if all(piece.whole for piece in pieces):
-        return found
+        return whole
     engine = _reader(engine, folder, sum(len(piece.names) for piece in pieces))
-    quotas = recorded.quotas(found.experiment)
-    made = engine.map(_read, pieces, folder, quotas)
+    quotas = recorded.quotas(whole.experiment)
+    read_pieces = engine.map(_read, pieces, folder, quotas)
     room = temporary.make()
     try:
-        counts = (table for info in found.experiment.functions for side in Side if (table := found.counts(info.id, side)) is not None)
-        store.save(room / "experiment", found.experiment, _merged(pieces, made), counts)
+        counts = (table for info in whole.experiment.functions for side in Side if (table := whole.counts(info.id, side)) is not None)
+        store.save(room / "experiment", whole.experiment, _merged(pieces, read_pieces), counts)
         loaded = recorded.load(room / "experiment")
     except BaseException:
         temporary.remove(room)
         raise
     lasting = _Room(room)
-    return replace(loaded, samples=_Lasting(loaded.samples, lasting), counts=_Lasting(loaded.counts, lasting), lines=found.lines)
+    return replace(loaded, samples=_Lasting(loaded.samples, lasting), counts=_Lasting(loaded.counts, lasting), lines=whole.lines)
 
 
 class _Room:
@@ -90,8 +90,8 @@ def _itself(load: recorded.Samples) -> recorded.Samples:
     return load
 
 
-def _pieces(folder: Folder, found: Recorded) -> Iterator[Piece]:
-    for info in found.experiment.functions:
+def _pieces(folder: Folder, whole: Recorded) -> Iterator[Piece]:
+    for info in whole.experiment.functions:
         for side in Side:
             names = tuple(store.sample_parts(folder, info.id, side))
             for first in range(0, len(names), PARTS):
@@ -115,35 +115,35 @@ def _read(piece: Piece, folder: Folder, quotas: Mapping[Side, int]) -> Reservoir
     parts = (store.part(folder, name, piece.function, piece.side) for name in piece.names)
     if piece.whole:
         return next(parts)
-    found = Reservoir(quotas[piece.side], recorded.SEED)
+    reservoir = Reservoir(quotas[piece.side], recorded.SEED)
     for part in parts:
         if len(part) > ROWS:
             raise RecordingError(
                 f"{folder} has a part of {len(part):,} rows of function {piece.function}; {ROWS:,} at most are read at a time",
                 slug="damaged-recording",
             )
-        found = found.added(part)
-    return found
+        reservoir = reservoir.added(part)
+    return reservoir
 
 
-def _merged(pieces: list[Piece], made: Iterator[Reservoir | SampleTable]) -> Iterator[SampleTable]:
+def _merged(pieces: list[Piece], reservoirs: Iterator[Reservoir | SampleTable]) -> Iterator[SampleTable]:
     """Yield the table of each function and side, whose pieces stand next to each other."""
     open_piece: Piece | None = None
-    kept: Reservoir | None = None
-    for piece, found in zip(pieces, made, strict=True):
-        if kept is not None and open_piece is not None and (open_piece.function, open_piece.side) != (piece.function, piece.side):
-            yield from _table(kept)
-            kept = None
-        if isinstance(found, SampleTable):
-            yield found
+    merged: Reservoir | None = None
+    for piece, rows in zip(pieces, reservoirs, strict=True):
+        if merged is not None and open_piece is not None and (open_piece.function, open_piece.side) != (piece.function, piece.side):
+            yield from _table(merged)
+            merged = None
+        if isinstance(rows, SampleTable):
+            yield rows
         else:
-            kept = found if kept is None else kept.merged(found)
+            merged = rows if merged is None else merged.merged(rows)
         open_piece = piece
-    if kept is not None:
-        yield from _table(kept)
+    if merged is not None:
+        yield from _table(merged)
 
 
-def _table(kept: Reservoir) -> Iterator[SampleTable]:
-    table = kept.table()
+def _table(reservoir: Reservoir) -> Iterator[SampleTable]:
+    table = reservoir.table()
     if table is not None:
         yield table

@@ -43,9 +43,9 @@ class ConfigError(UsageError):
 class AnnotationSyntaxError(UsageError):
     """The text of an annotation cannot be read; the message names line and column (1-based) and what was expected (exit code 2)."""
 
-    def __init__(self, line: int, column: int, expected: str, found: str) -> None:
+    def __init__(self, line: int, column: int, expected: str, actual: str) -> None:
         super().__init__(
-            f"annotation, line {line}, column {column}: expected {expected}, found {found}; correct it there, or write the annotation anew"
+            f"annotation, line {line}, column {column}: expected {expected}, found {actual}; correct it there, or write the annotation anew"
             " with `perfdiff annotate`",
             slug="annotation-syntax",
         )

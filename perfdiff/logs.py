@@ -32,9 +32,9 @@ _HINTS = tuple(line.hint for line in _ALL_ERRORS)
 @contextmanager
 def bounded(file: Path) -> Iterator[int]:
     """Yield a descriptor to print to for the length of a block; `file` takes what is kept of that. Raise OSError."""
-    with file.open("wb", buffering=0) as kept:
+    with file.open("wb", buffering=0) as stream:
         reading, writing = os.pipe()
-        log = _Log(kept)
+        log = _Log(stream)
         reader = threading.Thread(target=log.follow, args=(reading,), daemon=True)
         reader.start()
         try:

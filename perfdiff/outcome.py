@@ -60,25 +60,25 @@ class Outcome:
 
 
 def analysed(
-    found: Recorded, config: CompareConfig, progress: Progress, kept: Concluded | None = None, engines: Engines = nullcontext
+    recording: Recorded, config: CompareConfig, progress: Progress, stored: Concluded | None = None, engines: Engines = nullcontext
 ) -> Outcome:
-    """Compare the two sides of a recording; use the findings in `kept` if they are there, else store them there.
+    """Compare the two sides of a recording; use the findings in `stored` if they are there, else store them there.
 
     Functions are analysed by what `engines` gives, or on this machine.
     """
     watch = Stopwatch(progress)
-    samples = CachedTables(found.samples, TABLES)
-    findings = kept.load() if kept else None
+    samples = CachedTables(recording.samples, TABLES)
+    findings = stored.load() if stored else None
     if findings is None:
         from perfdiff import analysis  # which takes half a second of CPU to load
 
         watch.stage("analysing", None)
         with engines() as engine:
-            findings = analysis.analyse(found.experiment, samples, config, found.counts, found.lines(), engine)
-        if kept:
-            kept.save(findings)
+            findings = analysis.analyse(recording.experiment, samples, config, recording.counts, recording.lines(), engine)
+        if stored:
+            stored.save(findings)
     stages = {**findings.stages, **watch.seconds}
-    return Outcome(replace(findings, stages=stages), samples, found.experiment, found.counts, found.lines)
+    return Outcome(replace(findings, stages=stages), samples, recording.experiment, recording.counts, recording.lines)
 
 
 def last(repository: Path, cache: Path, config: Config, progress: Progress) -> Outcome:
@@ -90,14 +90,14 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
             raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
         folder = storage.experiment(cache, asked)
         store.verify(folder)  # what was concluded from it would not show that it is damaged
-        found = recorded.load(folder)
-        return judged(replace(found, experiment=asked.names(found.experiment)), folder, cache, config, progress)
+        recording = recorded.load(folder)
+        return judged(replace(recording, experiment=asked.names(recording.experiment)), folder, cache, config, progress)
 
 
 def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and how and where it is judged)
-    found: Recorded, folder: Path, cache: Path, config: Config, progress: Progress, engines: Engines = nullcontext
+    recording: Recorded, folder: Path, cache: Path, config: Config, progress: Progress, engines: Engines = nullcontext
 ) -> Outcome:
     """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
-    experiment = replace(found.experiment, points=as_configured(found.experiment.points, config.workloads))
-    kept = concluded(cache, folder, experiment, config.compare)
-    return analysed(replace(found, experiment=experiment), config.compare, progress, kept, engines)
+    experiment = replace(recording.experiment, points=as_configured(recording.experiment.points, config.workloads))
+    stored = concluded(cache, folder, experiment, config.compare)
+    return analysed(replace(recording, experiment=experiment), config.compare, progress, stored, engines)

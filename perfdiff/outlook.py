@@ -96,25 +96,25 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
             for side, pin in ((Side.BASE, pins.base), (Side.HEAD, pins.head))
         }
         built = {side: is_kept(asked, cache) for side, asked in requests.items()}
-        kept = {side: build(asked, cache) for side, asked in requests.items() if built[side]}
+        builds = {side: build(asked, cache) for side, asked in requests.items() if built[side]}
         functions = None
         if all(built.values()):
             progress.stage("finding functions", None)
-            base, head = (tools.index(kept[side], depth=config.probes.depth, others=list(kept.values())) for side in Side)
+            base, head = (tools.index(builds[side], depth=config.probes.depth, others=list(builds.values())) for side in Side)
             subjects = Subjects.number(tools.match(base, head))
             functions = subjects.infos(subjects.probeable(config.probes.exclude).keys())
         points = workloads.points(config.workloads)
         is_measured, suites = _is_measured(request, pins), tuple(workload.name for workload in config.workloads if workload.suite)
         trial = Trial(_took(request, repository))
-        if kept and not is_measured and not suites and _seconds(_whole(request, points, 1), trial.took) is None:
+        if builds and not is_measured and not suites and _seconds(_whole(request, points, 1), trial.took) is None:
             with storage.at_work(request.cache, progress, wait_s=config.measure.wait_s) as room:
                 from perfdiff.measuring.bench import Bench  # nobody needs what measures where no build is kept
 
-                side, runner = next(iter(kept)), executor or ProcessExecutor()
-                trial = _tried(Bench(request, pins, cache, room, tools, runner, Stopwatch(progress), (side,)), kept[side])
+                side, runner = next(iter(builds)), executor or ProcessExecutor()
+                trial = _tried(Bench(request, pins, cache, room, tools, runner, Stopwatch(progress), (side,)), builds[side])
         took = trial.took
         survey, again = _survey(points, config.compare.seed)
-        built_s = sum(each.duration_s for each in kept.values())
+        built_s = sum(of_side.duration_s for of_side in builds.values())
         budget_s, whole = config.measure.budget_for(built_s), _whole(request, points, FIRST_LOOK)
         if (_seconds(whole, took) or 0.0) > max(budget_s, config.measure.first_look_s):
             whole = _whole(request, points, FEWEST_PAIRS)
@@ -130,7 +130,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
             measured=is_measured,
             built=built,
             builds=variants * len(Side) - sum(built.values()),
-            build_s=max((each.duration_s for each in kept.values()), default=None),
+            build_s=max((of_side.duration_s for of_side in builds.values()), default=None),
             functions=functions,
             points=points,
             fewest=Counter(slot.phase for slot in fewest),
@@ -215,14 +215,14 @@ def _took(request: Request, repository: Repository) -> dict[str, float]:
     """Return how long a run took, in s, by its command, in the last comparison of the repository."""
     asked = storage.last(request.cache, repository.name)
     try:
-        found = store.load(storage.experiment(request.cache, asked)) if asked else None
+        experiment = store.load(storage.experiment(request.cache, asked)) if asked else None
     except RecordingError:
-        found = None
-    if found is None:
+        experiment = None
+    if experiment is None:
         return {}
-    commands = {point.id: point.command for point in found.points}
+    commands = {point.id: point.command for point in experiment.points}
     longest: dict[str, float] = {}
-    for run in found.runs:
+    for run in experiment.runs:
         if run.phase is not Phase.COUNTED:
             longest[commands[run.point]] = max(longest.get(commands[run.point], 0.0), run.took_ns / 1e9)
     return longest

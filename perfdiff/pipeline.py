@@ -52,15 +52,15 @@ def compare(
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         try:
             with request.deadline.enforced():
-                found = measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
+                recording = measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
         except CutShortError as cut:
             if cut.ending is Ending.TIME:
                 raise _nothing_known(request, tools[-1]) from cut
             raise
-        engines = judges(request.config.cluster, found, progress)
+        engines = judges(request.config.cluster, recording, progress)
         if request.deadline.is_cut:  # it is not in the cache
-            return analysed(found, request.config.compare, progress, engines=engines)
-        outcome = judged(found, storage.experiment(cache, asked), cache, request.config, progress, engines)
+            return analysed(recording, request.config.compare, progress, engines=engines)
+        outcome = judged(recording, storage.experiment(cache, asked), cache, request.config, progress, engines)
         if is_last:
             _remember(cache, repository.name, asked, outcome, progress)
     storage.limit(cache, request.config.cache.max_gb * 1e9)
@@ -127,16 +127,16 @@ def measured(asked: storage.Asked, request: Request, bench: Callable[[BuildCache
     """Return the stored recording, or measure now with a bench that gets the cache of builds and a folder to work in."""
     cache, wait_s = request.cache, request.config.measure.wait_s
     folder = storage.experiment(cache, asked)
-    found = _kept(folder, progress)
-    if found is None:
+    recording = _kept(folder, progress)
+    if recording is None:
         with storage.at_work(cache, progress, wait_s=wait_s) as room, BuildCache(cache) as builds:
-            found = _kept(folder, Silent())  # whoever was waited for may have asked the same
-            if found is None:
+            recording = _kept(folder, Silent())  # whoever was waited for may have asked the same
+            if recording is None:
                 at_work = bench(builds, room)
                 with makers(at_work) as pair_makers:
                     folder = measure(at_work, folder, pair_makers)
-    found = found or recorded.load(folder)
-    return replace(found, experiment=asked.names(found.experiment))
+    recording = recording or recorded.load(folder)
+    return replace(recording, experiment=asked.names(recording.experiment))
 
 
 def _kept(folder: Path, progress: Progress) -> Recorded | None:
@@ -145,9 +145,9 @@ def _kept(folder: Path, progress: Progress) -> Recorded | None:
         return None
     try:
         store.verify(folder)
-        found = recorded.load(folder)
+        recording = recorded.load(folder)
     except RecordingError as error:
         progress.note(f"{error}; measuring again")
         return None
-    progress.note(f"measured already, at {found.experiment.environment.created}")
-    return found
+    progress.note(f"measured already, at {recording.experiment.environment.created}")
+    return recording

@@ -87,7 +87,7 @@ def running(  # noqa: PLR0913 (three of them are the standard streams)
             with adopting():
                 while orphans := {child for child in _children() - mine - left if _mark(child) in ("", mark)}:
                     left |= {orphan for orphan in orphans if _kill(orphan) is None}
-            _staying.update({each: _name(each) for each in left})
+            _staying.update({stray: _name(stray) for stray in left})
             if process is not None:
                 _leaders.discard(process.pid)
                 watchdog.forget(process.pid)
@@ -130,14 +130,14 @@ def end_what_is_left(leader: int, others: Collection[int], mark: str) -> Left:
     return Left(tuple(sorted(names.values())), cpu_ns)
 
 
-def end_strays(known: Collection[int]) -> tuple[str, ...]:
-    """End what commands left, whether it lives or not, but for children of this process that are `known`; return the names.
+def end_strays(spared: Collection[int]) -> tuple[str, ...]:
+    """End what commands left, whether it lives or not, but for children of this process that are `spared`; return the names.
 
     Of what has ended, or hides its environment, nobody can tell by its `MARK` which command left it. Nothing of a command is of this
     process's own session, in which helpers of its own are.
     """
     names = []
-    while strays := {child for child in _children().difference(known, _leaders, _staying, watchdog.processes()) if _is_elsewhere(child)}:
+    while strays := {child for child in _children().difference(spared, _leaders, _staying, watchdog.processes()) if _is_elsewhere(child)}:
         names += [_name(stray) for stray in strays]
         for stray in strays:
             if _kill(stray) is None:
@@ -158,7 +158,7 @@ def ends(commands: Sequence[subprocess.Popen[bytes]], timeout_s: float) -> Itera
     """
     deadline, running_ = time.monotonic() + timeout_s, dict(enumerate(commands))
     while running_:
-        ended = [place for place, each in running_.items() if each.poll() is not None]
+        ended = [place for place, command in running_.items() if command.poll() is not None]
         for place in ended:
             del running_[place]
         yield from ended
@@ -179,8 +179,8 @@ def _wait_for_one(commands: Iterable[subprocess.Popen[bytes]], most_s: float) ->
     with ExitStack() as stack:
         ends_ = select.poll()
         try:
-            for each in commands:
-                descriptor = os.pidfd_open(each.pid)
+            for command in commands:
+                descriptor = os.pidfd_open(command.pid)
                 stack.callback(os.close, descriptor)
                 ends_.register(descriptor, select.POLLIN)
         except OSError:
@@ -210,11 +210,11 @@ def family(leader: int, mark: str) -> frozenset[int]:
 
 def _with_those_below(processes: set[int]) -> frozenset[int]:
     """Return processes and those that descend from them."""
-    found, open_ = set[int](), processes
+    family, open_ = set[int](), processes
     while open_:
-        found |= open_
-        open_ = {child for parent in open_ for child in _children(parent)} - found
-    return frozenset(found)
+        family |= open_
+        open_ = {child for parent in open_ for child in _children(parent)} - family
+    return frozenset(family)
 
 
 def stop(leader: int, mark: str, number: signal.Signals, timeout_s: float) -> bool:
@@ -315,7 +315,7 @@ def _mark(process: int) -> str:
     except OSError:
         return ""
     prefix = f"{MARK}=".encode()
-    return next((os.fsdecode(each[len(prefix) :]) for each in variables if each.startswith(prefix)), "")
+    return next((os.fsdecode(variable[len(prefix) :]) for variable in variables if variable.startswith(prefix)), "")
 
 
 def send(leader: int, number: signal.Signals) -> None:
@@ -354,14 +354,14 @@ def _kill(child: int) -> float | None:
 
 def _children(parent: int | None = None) -> frozenset[int]:
     """Return the processes whose parent is this one, or another, as far as the kernel lists them."""
-    found: set[int] = set()
+    children: set[int] = set()
     threads: list[Path] = []
     with contextlib.suppress(OSError):  # the process has ended
         threads += Path(f"/proc/{parent or 'self'}/task").glob("*/children")
     for thread in threads:
         with contextlib.suppress(OSError):  # the thread has ended
-            found.update(map(int, thread.read_text().split()))
-    return frozenset(found)
+            children.update(map(int, thread.read_text().split()))
+    return frozenset(children)
 
 
 @contextmanager

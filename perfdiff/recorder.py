@@ -234,15 +234,15 @@ class _Recorder:
         """Leave a part of what came since the last look, and set the probes by it; what fails is told, and the program goes on."""
         cpu_s = self._cpu_s_so_far(leader)
         used_s, self._cpu_s = max(0.0, cpu_s - self._cpu_s), cpu_s
-        found = self.live.gained()
+        gained = self.live.gained()
         since_unix_ns, since = self._seen_unix_ns, self._seen
         self._begin()
         elapsed_s = self._seen - since
         try:
-            if found:
-                self._leave_part(found, since_unix_ns, elapsed_s, used_s)
+            if gained:
+                self._leave_part(gained, since_unix_ns, elapsed_s, used_s)
                 self.removed += parts.bounded(self.wanted.to, self.wanted.most_bytes)
-            self._set_probes(found, used_s or elapsed_s, plan_)
+            self._set_probes(gained, used_s or elapsed_s, plan_)
         except (StoreError, OSError) as error:
             self._tell("unwritable", f"what was recorded in the last {elapsed_s:.0f} s is lost: {error}")
 
@@ -250,17 +250,22 @@ class _Recorder:
         """Return what the command took of a CPU, of its processes as long as some run, and of all that were waited for once none does."""
         running = processes.family(leader, self.session)
         if running:
-            return sum(processes.cpu_ns(each) for each in running) / 1e9
+            return sum(processes.cpu_ns(process) for process in running) / 1e9
         return _children_cpu_s() - self._others_cpu_s
 
-    def _leave_part(self, found: Sequence[Recording], since_unix_ns: int, elapsed_s: float, cpu_s: float) -> None:
+    def _leave_part(self, recordings: Sequence[Recording], since_unix_ns: int, elapsed_s: float, cpu_s: float) -> None:
         bench, probes = self.bench, self.variant.probes
         run = Run(0, Phase.TIMED, 0, Side.BASE, 0, elapsed_s * 1e9, cpu_s * 1e9, 0.0, None, None, "")
         assembly = Assembly(probes, {0: Point(0, "", {}, "")})
-        assembly.add(run, found)
+        assembly.add(run, recordings)
         edges, tables = assembly.edges(), list(assembly.tables())
         totals = _with_own_times_of_samples(assembly.totals(), edges, tables, self._uneven)
-        known = {*totals.function.tolist(), *edges.caller.tolist(), *edges.callee.tolist(), *(table.function for table in tables)} - {0}
+        function_ids = {
+            *totals.function.tolist(),
+            *edges.caller.tolist(),
+            *edges.callee.tolist(),
+            *(table.function for table in tables),
+        } - {0}
         part = Part(
             id=parts.new_id(),
             session=self.session,
@@ -275,8 +280,8 @@ class _Recorder:
             ended_unix_ns=self._seen_unix_ns,
             elapsed_s=elapsed_s,
             cpu_s=cpu_s,
-            processes=len(found),
-            functions=self._functions(known),
+            processes=len(recordings),
+            functions=self._functions(function_ids),
         )
         parts.write(self.wanted.to, part, totals, edges, tables)
         self.written += 1
@@ -288,20 +293,20 @@ class _Recorder:
 
     def _functions(self, ids: set[int]) -> tuple[PartFunction, ...]:
         pairs = self.site.subjects.pairs
-        found = []
+        functions = []
         for info in self.site.subjects.infos(ids):
             definition = pairs[info.id].shown
             file = definition.file if not Path(definition.file).is_absolute() else Path(definition.file).name
             calls = info.calls & ids
-            found.append(PartFunction(info.id, info.name, file, info.line, info.language, _digest(definition.tokens), frozenset(calls)))
-        return tuple(found)
+            functions.append(PartFunction(info.id, info.name, file, info.line, info.language, _digest(definition.tokens), frozenset(calls)))
+        return tuple(functions)
 
-    def _set_probes(self, found: Sequence[Recording], cpu_s: float, plan_: Path) -> None:
+    def _set_probes(self, recordings: Sequence[Recording], cpu_s: float, plan_: Path) -> None:
         """Have probes look at calls as often as the budget allows, and begin to keep other calls."""
         calls: dict[int, float] = {}
-        for recording in found:
-            for probe, made in zip(recording.totals.probe.tolist(), recording.totals.calls.tolist(), strict=True):
-                calls[probe] = calls.get(probe, 0.0) + made
+        for recording in recordings:
+            for probe, count in zip(recording.totals.probe.tolist(), recording.totals.calls.tolist(), strict=True):
+                calls[probe] = calls.get(probe, 0.0) + count
             self._leaves -= set(recording.edges.caller.tolist())
         pace = paced(calls, cpu_s, self._costs, self._leaves, self.wanted.overhead)
         uneven = {probe for probe in self.variant.probes[Side.BASE] if probe not in pace.rates or pace.rates[probe].period > 1}
@@ -350,9 +355,9 @@ def _with_own_times_of_samples(totals: Totals, edges: Edges, tables: Sequence[Sa
         if table is None or not (callees.get(function, set()) & set(uneven)):
             continue
         times = table.metrics["self_ns"]
-        known = np.isfinite(times)
-        if known.any():
-            own_ns[row] = calls * float(np.average(times[known], weights=table.weight[known]))
+        timed = np.isfinite(times)
+        if timed.any():
+            own_ns[row] = calls * float(np.average(times[timed], weights=table.weight[timed]))
     return replace(totals, self_ns=own_ns)
 
 

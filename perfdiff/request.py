@@ -57,7 +57,7 @@ class Request:
     @property
     def taken_from_checkout(self) -> tuple[Path, ...]:
         """Return the files and folders that both sides of a comparison have, or are judged by, as they stand in the checkout."""
-        overlay = (self.repository / each for each in self.config.build.overlay)
+        overlay = (self.repository / file for file in self.config.build.overlay)
         return (*self.config.own_files(self.repository), *overlay)
 
     @property

@@ -25,8 +25,8 @@ def close(folder: Path, *, without: str = "") -> None:
 
     What lies in the folder `without` in it is not: links that may come to lead elsewhere.
     """
-    found = {name: _entry(folder / name) for name in _executables(folder) if name.split("/")[0] != without}
-    (folder / NAME).write_text(json.dumps(found), encoding="ascii")
+    entries = {name: _entry(folder / name) for name in _executables(folder) if name.split("/")[0] != without}
+    (folder / NAME).write_text(json.dumps(entries), encoding="ascii")
 
 
 def broken(folder: Path) -> str | None:
@@ -63,10 +63,10 @@ def _first_differing(folder: Path, copies: Mapping[str, str]) -> str | None:
 
 def _is_as_sealed(path: Path, entry: _Entry) -> bool:
     try:
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
             return [str(path.readlink())] == entry
-        return [*_marks(found)] == entry[:-1] or (found.st_size == entry[0] and [_digest(path)] == entry[-1:])
+        return [*_marks(status)] == entry[:-1] or (status.st_size == entry[0] and [_digest(path)] == entry[-1:])
     except OSError:  # gone, or not to be read
         return False
 
@@ -77,8 +77,8 @@ def _entry(path: Path) -> _Entry:
     return [*_marks(path.lstat()), _digest(path)]
 
 
-def _marks(found: os.stat_result) -> tuple[int, int, int, int]:
-    return found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+def _marks(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino
 
 
 def _digest(path: Path) -> str:

@@ -70,9 +70,9 @@ class _Bench:
                 slow=self.progress.note,
             )
             counted = placing.counted(collector, side, built[side], points, self.progress.advance)
-        found = replace(counted, notes=(*counted.notes, *notes))
-        placestore.save(_folder(request, pin), found)
-        return found
+        with_notes = replace(counted, notes=(*counted.notes, *notes))
+        placestore.save(_folder(request, pin), with_notes)
+        return with_notes
 
 
 def trends(
@@ -109,16 +109,18 @@ def count(
     repository, cache = find_repository(request.repository), request.cache
     with storage.in_use(cache, progress):
         pins, sides = _pinned(request, repository)
-        found = {side: _kept(_folder(request, pin), progress) for side, pin in sides.items()}
-        if any(each is None for each in found.values()):
+        by_side = {side: _kept(_folder(request, pin), progress) for side, pin in sides.items()}
+        if any(side_counts is None for side_counts in by_side.values()):
             with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
                 bench = _Bench(request, builds, room, packs or request.packs, executor or ProcessExecutor(), progress)
                 for side, pin in sides.items():
-                    found[side] = found[side] or _kept(_folder(request, pin), Silent()) or bench.counted(side, pin)
-        counts = _in_common({side: each.apart if instances else each for side, each in found.items() if each is not None})
+                    by_side[side] = by_side[side] or _kept(_folder(request, pin), Silent()) or bench.counted(side, pin)
+        counts = _in_common(
+            {side: side_counts.apart if instances else side_counts for side, side_counts in by_side.items() if side_counts is not None}
+        )
         heads = counterparts.heads(pins, *counts.values()) if len(counts) > 1 else np.empty(0, dtype=np.int64)
     revisions = {side: pin.revision for side, pin in sides.items()}
-    notes = dict.fromkeys((*pins.notes, *(note for each in counts.values() for note in each.notes)))
+    notes = dict.fromkeys((*pins.notes, *(note for side_counts in counts.values() for note in side_counts.notes)))
     return PlaceExperiment(revisions, counts, heads, tuple(notes))
 
 
@@ -131,14 +133,14 @@ def _pinned(request: Request, repository: Repository) -> tuple[PinnedPair, Mappi
 
 def _in_common(counts: Mapping[Side, PlaceCounts]) -> Mapping[Side, PlaceCounts]:
     """Return counts at the points that all revisions have: benchmarks of a suite may be new, or fail in one of them."""
-    points = [[point.label for point in each.points] for each in counts.values()]
+    points = [[point.label for point in side_counts.points] for side_counts in counts.values()]
     if all(labels == points[0] for labels in points):
         return counts
-    known = [{each.points[number].label: number for number in each.known.tolist()} for each in counts.values()]
-    common = [label for label in known[0] if all(label in numbers for numbers in known)]
+    numbered = [{side_counts.points[number].label: number for number in side_counts.known.tolist()} for side_counts in counts.values()]
+    common = [label for label in numbered[0] if all(label in numbers for numbers in numbered)]
     return {
-        side: each.at(np.array([numbers[label] for label in common], dtype=np.int64))
-        for (side, each), numbers in zip(counts.items(), known, strict=True)
+        side: side_counts.at(np.array([numbers[label] for label in common], dtype=np.int64))
+        for (side, side_counts), numbers in zip(counts.items(), numbered, strict=True)
     }
 
 

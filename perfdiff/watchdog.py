@@ -56,14 +56,14 @@ def remove(folder: Path) -> None:
 
 def _made_writable(folder: Path) -> list[Path]:
     """Return a folder and those in it, each behind the one that holds it; whoever removes them may write to all."""
-    found, open_ = [], [folder]
+    folders, open_ = [], [folder]
     while open_:
         place = open_.pop()
-        found.append(place)
+        folders.append(place)
         with contextlib.suppress(OSError):
             place.chmod(stat.S_IRWXU)
             open_ += [path for path in place.iterdir() if path.is_dir() and not path.is_symlink()]
-    return found
+    return folders
 
 
 def begin() -> None:
@@ -73,7 +73,7 @@ def begin() -> None:
 
 def processes() -> frozenset[int]:
     """Return the watchdogs that this process started."""
-    return frozenset(each.pid for each in _started.values())
+    return frozenset(process.pid for process in _started.values())
 
 
 def _tell(line: str) -> None:
@@ -117,7 +117,7 @@ def _left(there: Mapping[int, str]) -> set[int]:
     """Return the processes that are of these, below them, in their groups or bear their marks."""
     marks = {f"{MARK}={mark}".encode() for mark in there.values() if mark}
     parents: dict[int, int] = {}
-    found: set[int] = set()
+    left: set[int] = set()
     for folder in Path("/proc").glob("[0-9]*"):
         number = int(folder.name)
         with contextlib.suppress(OSError):
@@ -125,10 +125,10 @@ def _left(there: Mapping[int, str]) -> set[int]:
             parents[number] = int(parent)
             is_marked = bool(marks) and not marks.isdisjoint((folder / "environ").read_bytes().split(b"\0"))
             if state not in "ZX" and (number in there or int(group) in there or is_marked):
-                found.add(number)
-    while below := {number for number, parent in parents.items() if parent in found} - found:
-        found |= below
-    return found - {os.getpid()}
+                left.add(number)
+    while below := {number for number, parent in parents.items() if parent in left} - left:
+        left |= below
+    return left - {os.getpid()}
 
 
 def _main() -> None:

@@ -19,13 +19,15 @@ from perfdiff.analysis.verdicts.verdict import RULES
 from perfdiff.cli import COMMANDS, COMPARISON, command_of
 from perfdiff.cli.whole import Command, command, commands
 from perfdiff.configuration.settings import SECTIONS
+from studies.support import catalogue
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OURS = re.compile(
-    r"(?:perfdiff|scripts|tests|fixtures|docs)/[a-z0-9_./-]+|[a-z0-9_]+(?:/[a-z0-9_]+)+\.(?:py|c|h)"
+    r"(?:perfdiff|scripts|studies|tests|fixtures|docs)/[a-z0-9_./-]+|[a-z0-9_]+(?:/[a-z0-9_]+)+\.(?:py|c|h)"
 )  # of what is cited by its path
+STUDIES = set(catalogue.names())
 MOST_LINES = 150  # of a page that is read first
 MOST_WORDS = 3_500  # of the roadmap
 THEIRS = {"benchmarks/hostile.py", "benchmarks/read.py", "perf/array.c", "corpus/a.c", "fuzz/parse.c"}  # files of the examples' projects
@@ -95,7 +97,7 @@ def inline(text: str) -> list[str]:
 @cache
 def ends() -> frozenset[str]:
     """Return the paths of all files of this repository, and each end of one that begins with a name."""
-    files = [path for folder in ("perfdiff", "scripts", "tests", "fixtures", "docs") for path in (ROOT / folder).rglob("*")]
+    files = [path for folder in ("perfdiff", "scripts", "studies", "tests", "fixtures", "docs") for path in (ROOT / folder).rglob("*")]
     parts = [path.relative_to(ROOT).parts for path in files]
     return frozenset("/".join(names[start:]) for names in parts for start in range(len(names)))
 
@@ -118,7 +120,7 @@ def test_cited_files_benches_and_keys_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     assert missing_files(text) == []
     assert unknown_keys(text) == []
-    assert [name for name in re.findall(r"scripts/bench ([a-z_]+)", text) if not (ROOT / "scripts" / f"bench_{name}.py").is_file()] == []
+    assert set(re.findall(r"scripts/bench ([a-z_]+)", text)) - STUDIES == set()
 
 
 def test_a_dead_file_or_key_would_be_seen() -> None:
@@ -153,8 +155,13 @@ def test_a_dead_link_would_be_seen() -> None:
     assert dead_links(text) == ["docs/report.md#no-such", "docs/no-such.md#"]
 
 
-def test_pages_that_sources_and_scripts_name_exist() -> None:
-    files = [path for folder in ("perfdiff", "scripts") for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".c", ".h", ""}]
+def test_pages_that_sources_scripts_and_studies_name_exist() -> None:
+    files = [
+        path
+        for folder in ("perfdiff", "scripts", "studies")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".c", ".h", ""}
+    ]
     texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in files if path.is_file()}
     named = [(path, page) for path, text in texts.items() for page in re.findall(r"\bdocs/[a-z0-9/-]+\.md\b", text)]
     assert len(named) > 10

@@ -44,7 +44,7 @@ def test_ordinary_values_stay_in_texts(name: str, value: str) -> None:
 
 def test_commits_stay_whatever_variable_holds_them() -> None:
     commit = "a1b2c3d4e5f60718293a4b5c6d7e8f9001122334"
-    assert learn({"RELEASE_KEY": commit}, (), home=HOME, known=[commit])(commit) == commit
+    assert learn({"RELEASE_KEY": commit}, (), home=HOME, public=[commit])(commit) == commit
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -26,9 +25,7 @@ from perfdiff.records.results.series import BenchmarkSeries, ToolResults, parame
 from perfdiff.records.schema import Compared, Side
 from perfdiff.report import document
 from perfdiff.report.sentences.catalogue import noted, say
-
-sys.path.insert(0, str(Path(__file__).parent.parent / "scripts"))
-import mutation
+from studies.support import mutation
 
 
 def written(path: Path, text: str) -> Path:

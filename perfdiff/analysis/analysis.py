@@ -65,22 +65,22 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     """
     at_one_pace = levelled(experiment, samples)
     experiment = at_one_pace.experiment
-    ledger, found, samples = _studied(at_one_pace, config, matched(lines), engine)
-    cases, attribution = found.cases, found.attribution
-    functions = _functions(found, samples, experiment.points)
+    ledger, gathered, samples = _studied(at_one_pace, config, matched(lines), engine)
+    cases, attribution = gathered.cases, gathered.attribution
+    functions = _functions(gathered, samples, experiment.points)
 
     def alone(part: Levelled) -> list[FunctionFinding]:
         _, on_part, of_part = _studied(part, config, matched(lines), engine)
         return _functions(on_part, of_part, experiment.points)
 
     functions = with_anomalies(by_machine(functions, at_one_pace, alone, config), counts, config, engine)
-    of_runs = None if found.counted is None else RunCounts(found.counted, experiment.points, config.seed)
+    of_runs = None if gathered.counted is None else RunCounts(gathered.counted, experiment.points, config.seed)
     functions = with_counted_growth(functions, samples, Counted(counts, of_runs, ledger), config)
-    functions = named(functions, experiment.folded, found.evidence.suspects, folded_sharing(experiment, config))
-    functions = with_lines(functions, cases, found.evidence.lines, config)
-    findings = concluded(experiment, functions, found.evidence, config)
-    judging = {end.point.id for end in found.evidence.runs.ends}
-    runs, ends = experiment.runs, found.runs.ends
+    functions = named(functions, experiment.folded, gathered.evidence.suspects, folded_sharing(experiment, config))
+    functions = with_lines(functions, cases, gathered.evidence.lines, config)
+    findings = concluded(experiment, functions, gathered.evidence, config)
+    judging = {end.point.id for end in gathered.evidence.runs.ends}
+    runs, ends = experiment.runs, gathered.runs.ends
     # Where nothing that runs differs, pairs of a single point confirm it, and the others are as they were.
     judged_in_runs = [end.point for end in ends if end.ratio] if findings.rung is Rung.CODE else experiment.points
     notes: tuple[Note | Claim, ...] = (
@@ -90,10 +90,10 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         *apart_note(apart_in_time(findings.behaviour)),
         *slower_beside(findings.verdict, functions),
         *slow_runs_unseen(findings, ends, config),
-        *waiting_notes(experiment, found.runs, found.evidence.work, config),
+        *waiting_notes(experiment, gathered.runs, gathered.evidence.work, config),
         *unattributed_notes(attribution),
         *lock_notes(cases, functions),
-        *volume_note(attribution, found.own, ledger, config),
+        *volume_note(attribution, gathered.own, ledger, config),
         *warming_note(cases),
         *disagreement_notes(functions, ends),
         *ways_note(runs, ends, config),
@@ -103,14 +103,14 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     )
     return replace(
         findings,
-        functions=tuple(functions if ledger.points or found.counted is None else _counted(functions, found.counted)),
+        functions=tuple(functions if ledger.points or gathered.counted is None else _counted(functions, gathered.counted)),
         end_to_end=tuple(replace(end, judges=end.point.id in judging) for end in ends),
         notes=notes,
         overhead=overhead(experiment.runs),
-        calls=call_graph(experiment, ledger, found.counted),
+        calls=call_graph(experiment, ledger, gathered.counted),
         requests=request_findings(experiment, config),
         machines=at_one_pace.parts,
-        memory=memory_finding(judged_in_runs, runs, functions, found.counted or ledger, config),
+        memory=memory_finding(judged_in_runs, runs, functions, gathered.counted or ledger, config),
         lasting=lasting_finding(experiment.points, runs, experiment.lasting),
     )
 
@@ -124,36 +124,38 @@ def _studied(of: Levelled, config: CompareConfig, lines: MatchedLines | None, en
 
 def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[FunctionFinding]:
     """Return those worth a word where no call was timed, with their calls: what changed, calls such, or counts otherwise."""
-    for each in functions:
-        if each.info.change is not Change.UNCHANGED or moved(each):
-            base, head = (counted.calls(each.info.id, side) for side in Side)
-            yield replace(each, calls_base=base, calls_head=head)
+    for finding in functions:
+        if finding.info.change is not Change.UNCHANGED or moved(finding):
+            base, head = (counted.calls(finding.info.id, side) for side in Side)
+            yield replace(finding, calls_base=base, calls_head=head)
 
 
 def _functions(gathered: Gathered, samples: Samples, points: Sequence[Point]) -> list[FunctionFinding]:
     """Return findings on all functions: guilty ones by rank, their victims, open ones by what they may cost, the others by what they do."""
     cases, ruling = gathered.cases, rule(gathered.cases, gathered.evidence)
-    told = {case.info.id: _metrics(case, ruling.decisions[case.info.id], gathered, samples, points) for case in cases}
-    metrics = {function: found for function, (found, _) in told.items()}
+    with_spots = {case.info.id: _metrics(case, ruling.decisions[case.info.id], gathered, samples, points) for case in cases}
+    metrics = {function: own for function, (own, _) in with_spots.items()}
     sure = {case.info.id: case.guilt.interval for case in cases if case.info.id in ruling.guilty and case.guilt and case.guilt.interval}
     firsts = how_often_first(sure)
-    found = [replace(_function(case, cases, ruling, metrics, told[case.info.id][1]), first=firsts.get(case.info.id)) for case in cases]
+    findings = [
+        replace(_function(case, cases, ruling, metrics, with_spots[case.info.id][1]), first=firsts.get(case.info.id)) for case in cases
+    ]
     costs = {case.info.id: _may_cost_ns(case, metrics[case.info.id]) for case in cases}
 
-    def place(each: FunctionFinding) -> tuple[tuple[bool, int, int], float, bool, int]:
-        cost = costs[each.info.id] if each.verdict is Verdict.INCONCLUSIVE else abs(each.extra_ns)
-        return each.order, -cost, not each.info.change.is_suspect, each.info.id
+    def place(finding: FunctionFinding) -> tuple[tuple[bool, int, int], float, bool, int]:
+        cost = costs[finding.info.id] if finding.verdict is Verdict.INCONCLUSIVE else abs(finding.extra_ns)
+        return finding.order, -cost, not finding.info.change.is_suspect, finding.info.id
 
-    return sorted(found, key=place)
+    return sorted(findings, key=place)
 
 
 def _may_cost_ns(case: Case, metrics: Mapping[str, MetricFinding]) -> float:
     """Return how much more of its own time a function may take, by the upper bound of its calls' ratio, in one run of each point."""
-    found = metrics.get("self_ns")
-    if found is None or found.ratio is None:
+    own_time = metrics.get("self_ns")
+    if own_time is None or own_time.ratio is None:
         return 0.0
     (own_ns,) = case.ledger.of_a_run("self_ns", Side.BASE, case.info.id)
-    return float(own_ns) * max(found.ratio.high - 1, 0.0)
+    return float(own_ns) * max(own_time.ratio.high - 1, 0.0)
 
 
 def _function(
@@ -196,8 +198,10 @@ def _patient(
     """Return a guilty function with the places where its change may show in counts."""
     function = case.info.id
     blamed = {blame.at for blame in case.guilt.blames} if case.guilt else set()
-    others = [each for each in cases if each.info.id != function and (each.info.id in blamed or function in waiting.get(each.info.id, ()))]
-    places = tuple(each.place for each in (case, *others))
+    others = [
+        other for other in cases if other.info.id != function and (other.info.id in blamed or function in waiting.get(other.info.id, ()))
+    ]
+    places = tuple(concerned.place for concerned in (case, *others))
     return Patient(case.study, metrics, case.attribution, case.ledger, case.config, decision.grown, places)
 
 
@@ -207,12 +211,12 @@ def _metrics(
     """Return the findings on each metric of a function and on its runs, with annotations of both sides where they were learnt or matter."""
     if decision.verdict is not Verdict.UNCHANGED:
         case = replace(case, study=described(case.study, samples, case.config))
-    found, spots = compared(case, decision, gathered, samples)
+    metrics, spots = compared(case, decision, gathered, samples)
     runs = case.study.growth
     if runs is None and decision.verdict is not Verdict.UNCHANGED:
         runs = over_runs(case.info, case.ledger, points, total=case.study.totals.get("wall_ns"), config=case.config)
     if runs is not None:
-        found[RUN] = runs
+        metrics[RUN] = runs
     if gathered.counted is not None:
-        found = without_bends(found, case.info.id, case.ledger, RunCounts(gathered.counted, points, case.config.seed))
-    return found, spots
+        metrics = without_bends(metrics, case.info.id, case.ledger, RunCounts(gathered.counted, points, case.config.seed))
+    return metrics, spots

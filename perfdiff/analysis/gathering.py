@@ -107,21 +107,21 @@ class Known:
     def cases(self, studies: Sequence[Study], judgements: Mapping[int, Mapping[str, Judgement]], attribution: Attribution) -> list[Case]:
         """Return studied functions with all that is known of each."""
         ends = {end.point.id: end for end in self.runs.without(self.clocked).ends}
-        works = {each.function: each for each in self.works if each.total_ns > 0}
+        works = {work.function: work for work in self.works if work.total_ns > 0}
         effects, shift = self.effects, drift(self.experiment)
-        found = []
-        for each in studies:
-            function = each.info.id
+        cases = []
+        for study in studies:
+            function = study.info.id
             points = tuple(self.counted.points) if self.counted is not None else ()
             leaving = self.leaving.get(function, ())
-            place = MemoryEvidence(each.info, self.tallies.get(function, {}), self.experiment.spots, leaving, points)
-            found.append(
+            place = MemoryEvidence(study.info, self.tallies.get(function, {}), self.experiment.spots, leaving, points)
+            cases.append(
                 Case(
-                    each,
+                    study,
                     judgements[function],
                     attribution,
                     self.ledger,
-                    self.judging(each.info),
+                    self.judging(study.info),
                     place,
                     ends,
                     works.get(function),
@@ -131,7 +131,7 @@ class Known:
                     shift,
                 )
             )
-        return found
+        return cases
 
 
 def known(of: Levelled, ledger: Ledger, config: CompareConfig) -> Known:
@@ -160,19 +160,19 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
     """Judge the studies of all functions and put extra cost down to changes."""
     experiment, config = of.experiment, of.config
     q_values = _q_values(studies, of)
-    judgements = {each.info.id: _judged(each, q_values, of) for each in studies}
-    own = {each.info.id: each.comparisons["self_ns"] for each in studies if "self_ns" in each.comparisons}
+    judgements = {study.info.id: _judged(study, q_values, of) for study in studies}
+    own = {study.info.id: study.comparisons["self_ns"] for study in studies if "self_ns" in study.comparisons}
     attribution = attribute(
         of.ledger,
         of.web,
         own,
-        {function: found["self_ns"].direction.value for function, found in judgements.items() if "self_ns" in found},
+        {function: by_metric["self_ns"].direction.value for function, by_metric in judgements.items() if "self_ns" in by_metric},
         Resample(config.seed, config.confidence),
     )
     cases = of.cases(studies, judgements, attribution)
-    works = sorted((*of.works, *folded_work(experiment, of.leaving)), key=lambda each: -each.total_ns)
-    suspects = tuple(each for each in works if each.total_ns > 0)
-    savers = tuple(each for each in reversed(works) if each.total_ns < 0)
+    works = sorted((*of.works, *folded_work(experiment, of.leaving)), key=lambda work: -work.total_ns)
+    suspects = tuple(work for work in works if work.total_ns > 0)
+    savers = tuple(work for work in reversed(works) if work.total_ns < 0)
     work = work_of(of.counted, len(experiment.points), of.leaving)
     uneven = in_all_points({point for case in cases for point in case.uneven_points}, experiment.points)
     judged = without_waiting(of.runs.without(of.clocked | uneven), experiment, work, config)
@@ -223,13 +223,15 @@ def _q_values(studies: Sequence[Study], of: Known) -> dict[tuple[int, str], floa
     """
     families: tuple[dict[tuple[int, str], float], ...] = ({}, {})
     q_values = {}
-    for each in studies:
-        for metric, found in each.comparisons.items():
-            key, decides = (each.info.id, metric), each.info.change.is_suspect and metric == PRIMARY
+    for study in studies:
+        for metric, comparison in study.comparisons.items():
+            key, decides = (study.info.id, metric), study.info.change.is_suspect and metric == PRIMARY
             q_values[key] = 1.0
-            if found.is_material:
-                families[0 if decides else 1][key] = found.p_beyond(smallest(of.judging(each.info), suspect=True)) if decides else found.p
-    for family, others in zip(families, (0, sum(each.untested for each in studies)), strict=True):
+            if comparison.is_material:
+                families[0 if decides else 1][key] = (
+                    comparison.p_beyond(smallest(of.judging(study.info), suspect=True)) if decides else comparison.p
+                )
+    for family, others in zip(families, (0, sum(study.untested for study in studies)), strict=True):
         q = false_discovery([*family.values(), *[1.0] * others])
         q_values.update(zip(family, q[: len(family)].tolist(), strict=True))
     return q_values
@@ -238,10 +240,10 @@ def _q_values(studies: Sequence[Study], of: Known) -> dict[tuple[int, str], floa
 def _q_of_machines(studies: Sequence[Study]) -> dict[tuple[int, str], float]:
     """Return the false discovery rate at which machines would be said to disagree on each function's metric."""
     p = {
-        (each.info.id, metric): found.differ
-        for each in studies
-        for metric, found in each.comparisons.items()
-        if len(found.machines) > 1 and found.is_material
+        (study.info.id, metric): comparison.differ
+        for study in studies
+        for metric, comparison in study.comparisons.items()
+        if len(comparison.machines) > 1 and comparison.is_material
     }
     return dict(zip(p, false_discovery([*p.values()]).tolist(), strict=True))
 
@@ -258,35 +260,37 @@ def _judged(study: Study, q_values: Mapping[tuple[int, str], float], of: Known) 
 
 def compared(case: Case, decision: Decision, of: Gathered, samples: Samples) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
     """Return the findings on each metric of a function's calls."""
-    found = {metric: of_one_side(annotation, side) for (metric, side), annotation in case.study.alone.items()}
+    findings = {metric: of_one_side(annotation, side) for (metric, side), annotation in case.study.alone.items()}
     spots: dict[str, Spot] = {}
     differing = _differing(case, decision)
     shifts = dict(case.study.shifts) | _shifts(case, differing, samples)
     for metric, comparison in case.study.comparisons.items():
-        told = finding(case, comparison, of.q_values[case.info.id, metric], of.machines)
-        found[metric] = with_shift(told, shifts[metric]) if metric in shifts else told
-        at = spot(comparison, found[metric])
-        found[metric] = with_spot(case, found[metric], at)
+        metric_finding = finding(case, comparison, of.q_values[case.info.id, metric], of.machines)
+        findings[metric] = with_shift(metric_finding, shifts[metric]) if metric in shifts else metric_finding
+        at = spot(comparison, findings[metric])
+        findings[metric] = with_spot(case, findings[metric], at)
         if at is not None:
             spots[metric] = at
-    return found, spots
+    return findings, spots
 
 
 def _differing(case: Case, decision: Decision) -> list[str]:
     """Return the metrics whose cost functions are told of both sides: those that differ, of a function that is reported on."""
     if decision.verdict is Verdict.UNCHANGED:
         return []
-    told = (*LEARNT, *ALLOCATION)
-    return [metric for metric in case.study.comparisons if metric in told and case.judgements[metric].direction is not Direction.NONE]
+    describable = (*LEARNT, *ALLOCATION)
+    return [
+        metric for metric in case.study.comparisons if metric in describable and case.judgements[metric].direction is not Direction.NONE
+    ]
 
 
 def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, Shift]:
     """Return how the cost functions of metrics that differ moved."""
     shifts: dict[str, Shift] = {}
-    found = phased_tables(case.info.id, samples) if metrics else None
-    if found is None:
+    phased = phased_tables(case.info.id, samples) if metrics else None
+    if phased is None:
         return shifts
-    tables = found.tables
+    tables = phased.tables
     for metric in metrics:
         if metric == "wall_ns" and "self_ns" in shifts and same_cost(tables):
             shifts[metric] = shifts["self_ns"].of(metric)
@@ -309,7 +313,7 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
         points=experiment.points,
         end_to_end=(),
         functions=tuple(functions),
-        skipped=tuple(sources_first(experiment.skipped, lambda each: each.file)),
+        skipped=tuple(sources_first(experiment.skipped, lambda skipped: skipped.file)),
         notes=experiment.notes,
         overhead=None,
         confidence=config.confidence,
@@ -331,8 +335,8 @@ def by_machine(
     functions: list[FunctionFinding], of: Levelled, alone: Callable[[Levelled], Sequence[FunctionFinding]], config: CompareConfig
 ) -> list[FunctionFinding]:
     """Return the findings with those of single machines, which `alone` makes, where machines disagree."""
-    found = disagreeing(functions, config)
-    if not found:
+    disagreements = disagreeing(functions, config)
+    if not disagreements:
         return functions
-    parts = {part.name: {each.info.id: each for each in alone(of.of(number))} for number, part in enumerate(of.parts, 1)}
-    return settled(functions, found, parts, of.parts)
+    parts = {part.name: {finding.info.id: finding for finding in alone(of.of(number))} for number, part in enumerate(of.parts, 1)}
+    return settled(functions, disagreements, parts, of.parts)

@@ -93,13 +93,15 @@ class _Look:
     @property
     def studied(self) -> int:
         """Return how many functions were compared so far."""
-        return sum(bool(each.comparisons) for each in self._studies.made.values())
+        return sum(bool(study.comparisons) for study in self._studies.made.values())
 
     def likeliest(self, first: int | None) -> Sequence[FunctionInfo]:
         """Return the changed functions that matter, those first that most likely are open."""
-        suspects = [each for each in self._of.experiment.functions if each.change.is_suspect and each.id not in self._studies.trifles]
+        suspects = [
+            suspect for suspect in self._of.experiment.functions if suspect.change.is_suspect and suspect.id not in self._studies.trifles
+        ]
         varies = _varies(self._ledger)
-        return sorted(suspects, key=lambda each: (each.id != first, -varies[self._ledger.place[each.id]]))
+        return sorted(suspects, key=lambda suspect: (suspect.id != first, -varies[self._ledger.place[suspect.id]]))
 
     def keeps_open(self, info: FunctionInfo) -> bool:
         """Return whether a function alone keeps the runs going; it is studied only where it can."""
@@ -108,30 +110,30 @@ class _Look:
 
     def findings(self) -> Findings:
         """Return the verdicts on all functions, and on all together."""
-        found, functions = self._functions()
+        gathering, functions = self._functions()
         functions = by_machine(functions, self._of, lambda part: _Look(part, self._config)._functions()[1], self._config)
-        return concluded(self._of.experiment, functions, found.evidence, self._config)
+        return concluded(self._of.experiment, functions, gathering.evidence, self._config)
 
     def _functions(self) -> tuple[Gathered, list[FunctionFinding]]:
-        found = gathered(self._known, self._studies.studies(self._of.experiment.functions))
-        ruling = rule(found.cases, found.evidence)
+        gathering = gathered(self._known, self._studies.studies(self._of.experiment.functions))
+        ruling = rule(gathering.cases, gathering.evidence)
         functions = []
-        for case in found.cases:
+        for case in gathering.cases:
             verdict = ruling.decisions[case.info.id].verdict
-            is_told = verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT) or case.info.id in found.machines.differing(self._config.fdr)
-            metrics = compared(case, ruling.decisions[case.info.id], found, self._samples)[0] if is_told else {}
+            is_told = verdict in (Verdict.REGRESSION, Verdict.IMPROVEMENT) or case.info.id in gathering.machines.differing(self._config.fdr)
+            metrics = compared(case, ruling.decisions[case.info.id], gathering, self._samples)[0] if is_told else {}
             functions.append(_verdict_alone(case, ruling, metrics))
-        return found, functions
+        return gathering, functions
 
 
 def _varies(ledger: Ledger) -> np.ndarray:
     """Return by how much of a run each function's own time varies from run to run, (f,), at the point where that is most."""
-    found = np.zeros(len(ledger.ids))
+    largest = np.zeros(len(ledger.ids))
     for book in ledger.books.values():
         sums = book.sums(PRIMARY)
         if sums is not None and len(sums):
-            found = np.maximum(found, sums.std(axis=0) / max(book.cost_ns, 1.0))
-    return found
+            largest = np.maximum(largest, sums.std(axis=0) / max(book.cost_ns, 1.0))
+    return largest
 
 
 def _verdict_alone(case: Case, ruling: Ruling, metrics: Mapping[str, MetricFinding]) -> FunctionFinding:

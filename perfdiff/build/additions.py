@@ -184,8 +184,8 @@ class Additions:
 def uncountable(call: Call, *, is_clang: bool) -> str | None:
     """Return why what a call compiles cannot be counted, as far as its words and sources tell, or None."""
     own = {part for word in call.arguments if word.startswith("-fsanitize=") for part in word.partition("=")[2].split(",")}
-    if found := sorted(own & _OWN_SANITIZERS):
-        return f"its own -fsanitize={found[0]} stands in the way"
+    if sanitizers := sorted(own & _OWN_SANITIZERS):
+        return f"its own -fsanitize={sanitizers[0]} stands in the way"
     if any(word.startswith("-fsanitize-coverage") for word in call.arguments):
         return "its own -fsanitize-coverage stands in the way"
     for file, _ in call.sources:

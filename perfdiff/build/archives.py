@@ -54,11 +54,11 @@ def read_archive(path: Path) -> Archive | None:
         header = content[place : place + _HEADER]
         if len(header) < _HEADER or not header.endswith(b"`\n") or header.startswith(b"#1/"):
             return None
-        kept = magic != _THIN or header.startswith((*_INDEXES, _NAMES))  # a thin archive has no members' contents
+        has_content = magic != _THIN or header.startswith((*_INDEXES, _NAMES))  # a thin archive has no members' contents
         size = header[48:58].strip()
         if not size.isdigit():
             return None
-        end = place + _HEADER + (int(size) if kept else 0)
+        end = place + _HEADER + (int(size) if has_content else 0)
         piece = content[place:end] + b"\n" * (end % 2)
         if header.startswith(_NAMES):
             names = piece

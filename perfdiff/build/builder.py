@@ -61,12 +61,12 @@ def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: C
     neighbours may have is asked for one by one.
     """
     keys = {side: _key(request, cache) for side, request in requests.items()}
-    requests, order, told = _partnered(requests, keys, cache), list(requests), set[Side]()
+    requests, order, announced = _partnered(requests, keys, cache), list(requests), set[Side]()
 
     def tell(side: Side) -> None:
-        if side not in told:
+        if side not in announced:
             ended(side)
-        told.add(side)
+        announced.add(side)
 
     is_compiled = all(request.workplace is None and request.config.command for request in requests.values())
     if is_compiled and not cache.apart and cache.neighbours is None:
@@ -74,11 +74,11 @@ def build_all(requests: Mapping[Side, BuildRequest], cache: BuildCache, ended: C
         if failed is not None:
             cache.apart = True
             order.sort(key=lambda side: side is not failed)
-    made = {}
+    builds = {}
     for side in order:
-        made[side] = _obtained(requests[side], keys[side], cache)
+        builds[side] = _obtained(requests[side], keys[side], cache)
         tell(side)
-    return {side: made[side] for side in requests}
+    return {side: builds[side] for side in requests}
 
 
 def _partnered(requests: Mapping[Side, BuildRequest], keys: Mapping[Side, str], cache: BuildCache) -> Mapping[Side, BuildRequest]:
@@ -217,5 +217,5 @@ def compiler_identity(environment: Mapping[str, str]) -> str:
     """Return which compilers a build in this environment finds: their paths and what they say of their version; raise BuildError."""
     if not compilers.on_path(environment):
         raise BuildError("no C or C++ compiler was found on PATH; install gcc or clang", slug="no-compiler")
-    found = (compilers.chosen(environment, language=language) for language in compilers.LANGUAGES)
-    return "\n".join(f"{compiler.resolve()} {compilers.says(compiler, environment)}" for compiler in found if compiler)
+    defaults = (compilers.chosen(environment, language=language) for language in compilers.LANGUAGES)
+    return "\n".join(f"{compiler.resolve()} {compilers.says(compiler, environment)}" for compiler in defaults if compiler)

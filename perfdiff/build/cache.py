@@ -243,13 +243,13 @@ def claim(root: Path) -> None:
     StoreError: `cache-open` where it belongs to somebody else (but root), or its group or others may write it.
     """
     root.mkdir(parents=True, exist_ok=True, mode=_OWN)
-    found = root.stat()
-    if found.st_uid not in (os.geteuid(), 0):
+    status = root.stat()
+    if status.st_uid not in (os.geteuid(), 0):
         raise StoreError(
-            f"{root} belongs to user {found.st_uid}, who could change the builds that you run; use a cache of your own (--cache)",
+            f"{root} belongs to user {status.st_uid}, who could change the builds that you run; use a cache of your own (--cache)",
             slug="cache-open",
         )
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise StoreError(
             f"{root} can be written by others, who could change the builds that you run; remove it, or run `chmod 700` on it if you trust "
             "what it holds",

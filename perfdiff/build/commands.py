@@ -69,7 +69,7 @@ def read_compile_log(calls: Path, tree: Path) -> CompileLog:
     return CompileLog(
         tuple(by_file),
         tuple(sorted(dropped.values(), key=lambda drop: (drop.file, drop.probe or 0))),
-        tuple(one for _, one in sorted(uncounted.items())),
+        tuple(source for _, source in sorted(uncounted.items())),
         tuple(sorted(elsewhere)),
     )
 
@@ -91,18 +91,18 @@ def _commands(call: dict[str, object], tree: Path) -> Iterator[CompileCommand]:
         if not path.is_relative_to(tree) or not path.is_file():  # configuration checks remove what they compiled
             continue
         others = [other for other in paths if other != path]
-        kept = [word for word in arguments if word.startswith("-") or (directory / word).resolve() not in others]
+        words = [word for word in arguments if word.startswith("-") or (directory / word).resolve() not in others]
         standard = [_STANDARDS[name]] if name in _STANDARDS else []
-        yield CompileCommand(path, directory, str(call["compiler"]), (*standard, *kept), source["language"] == "c++")
+        yield CompileCommand(path, directory, str(call["compiler"]), (*standard, *words), source["language"] == "c++")
 
 
 def _essence(arguments: Sequence[str]) -> tuple[str, ...]:
     """Return the arguments without those that only say what is written where; libtool compiles everything twice."""
-    kept = []
+    essential = []
     words = iter(arguments)
     for word in words:
         if word in OUTPUTS:
             next(words, None)
         elif word not in _OUTPUT_FLAGS and not word.startswith(("-o", "-MF")):
-            kept.append(word)
-    return tuple(kept)
+            essential.append(word)
+    return tuple(essential)

@@ -97,11 +97,11 @@ class Job:
         ended = f"was killed by {processes.signal_name(number)}" if 0 < number < signal.NSIG else f"exited {status}"
         why = f": {failure.cause}" if failure.cause else ""
         # What the tree lacks may be behind a thing that was not found, not behind an error in the code.
-        told = (
+        remedies = (
             self._from_checkout(failure.missing) or failure.remedy,
             *(note.text for note in self.notes if failure.remedy or not failure.cause),
         )
-        hints = "".join(f"; {text}" for text in told if text)
+        hints = "".join(f"; {text}" for text in remedies if text)
         return BuildError(
             f"'{command}' {ended} in {where}{why}{hints} (log: {log})",
             slug="build-failed",
@@ -152,11 +152,11 @@ class Job:
             )
         elif not any(self.masquerade.calls.glob("*.json")):
             given = (f"{variable} is '{chosen}'" for variable in compilers.VARIABLES if (chosen := request.environment.get(variable)))
-            told = ", ".join(given)
+            settings = ", ".join(given)
             says = (
                 f"no compiler call of '{request.config.command}' was seen in {where}: it compiles nothing, or calls compilers by absolute "
                 "path or by names that are none of gcc's or clang's (cc, gcc-12, clang++, …), so nothing can be measured; let it take the "
-                f"compiler from CC, CXX or PATH{f' ({told})' if told else ''}"
+                f"compiler from CC, CXX or PATH{f' ({settings})' if settings else ''}"
             )
             if off := tuple(switched_off(self.place)):
                 says += f"; where tests or benchmarks are all that it compiles, switch them on: --build with {', '.join(off)}"

@@ -66,9 +66,9 @@ def kind_of(cache: Path, environment: Mapping[str, str]) -> Kind | None:
         return None
 
 
-def differences(one: Kind, other: Kind) -> tuple[str, ...]:
+def differences(kind: Kind, other: Kind) -> tuple[str, ...]:
     """Return what differs between two kinds, in words."""
-    return tuple(name for name in one | other if one.get(name) != other.get(name))
+    return tuple(name for name in kind | other if kind.get(name) != other.get(name))
 
 
 def _is_of_session(name: str) -> bool:
@@ -88,18 +88,18 @@ def _entries(folder: str, *, only: re.Pattern[str] | None = None, below: bool = 
         return
     for entry in entries:
         try:
-            found = entry.stat(follow_symlinks=False)
-            if stat.S_ISLNK(found.st_mode):
-                told = str(Path(entry.path).readlink())
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                content = str(Path(entry.path).readlink())
             else:
-                told = f"{found.st_size} {found.st_mtime_ns} {found.st_mode}"
+                content = f"{status.st_size} {status.st_mtime_ns} {status.st_mode}"
         except OSError:
             continue
         if entry.is_dir(follow_symlinks=False):
             if below and not is_kept(entry.name):
                 yield from _entries(entry.path, only=only)
         elif only is None or only.search(entry.name):
-            yield f"{entry.path} {told}"
+            yield f"{entry.path} {content}"
 
 
 def _text(path: Path) -> str:

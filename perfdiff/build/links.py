@@ -81,12 +81,12 @@ def read_links(folder: Path) -> tuple[Link, ...]:
 
     Raise OSError, ValueError or KeyError where a record is damaged.
     """
-    found: dict[Path, Link] = {}
+    by_output: dict[Path, Link] = {}
     for file in sorted(folder.glob("*.json")):
         content = json.loads(file.read_text(encoding="utf-8"))
         output = Path(content["output"])
-        found.pop(output, None)
-        found[output] = Link(
+        by_output.pop(output, None)
+        by_output[output] = Link(
             compiler=content["compiler"],
             name=content["name"],
             directory=Path(content["directory"]),
@@ -97,7 +97,7 @@ def read_links(folder: Path) -> tuple[Link, ...]:
             ended_ns=content["ended_ns"],
             environment=content["environment"],
         )
-    return tuple(found.values())
+    return tuple(by_output.values())
 
 
 def is_same(path: Path, size: int, digest: int) -> bool:
@@ -119,8 +119,8 @@ def apart(link: Link, objects: Mapping[int, str]) -> Link:
     `-x c` goes: it would make text of objects.
     """
     words = [objects.get(place, word) for place, word in enumerate(link.arguments)]
-    kept = [word for word in _without(words, _COMPILING_ONLY) if not word.startswith(("-x", "-MD", "-MMD", "-MP"))]
-    return replace(link, arguments=tuple(kept))
+    arguments = [word for word in _without(words, _COMPILING_ONLY) if not word.startswith(("-x", "-MD", "-MMD", "-MP"))]
+    return replace(link, arguments=tuple(arguments))
 
 
 def compile_words(link: Link, place: int, output: Path) -> list[str]:
@@ -132,11 +132,11 @@ def compile_words(link: Link, place: int, output: Path) -> list[str]:
 
 def _without(words: Sequence[str], dropped: Set[str]) -> list[str]:
     """Return the words without those that are to be dropped, each with its value behind it."""
-    kept: list[str] = []
+    remaining: list[str] = []
     rest = iter(words)
     for word in rest:
         if word in dropped:
             next(rest, None)
         else:
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining

@@ -72,14 +72,14 @@ def write(folder: Path, paddings: Sequence[Padding]) -> list[str]:
 
 def machine_options(arguments: Sequence[str]) -> list[str]:
     """Return the options of a link that say for which machine its objects are made."""
-    found: list[str] = []
+    options: list[str] = []
     words = iter(arguments)
     for word in words:
         if word == "-target":
-            found += [word, next(words, "")]
+            options += [word, next(words, "")]
         elif word.startswith(("-m", "--target=")) and word != "-mllvm":
-            found.append(word)
-    return found
+            options.append(word)
+    return options
 
 
 def among(words: Sequence[str], objects: Sequence[int], padding: Sequence[str], rng: random.Random) -> list[str]:
@@ -87,4 +87,4 @@ def among(words: Sequence[str], objects: Sequence[int], padding: Sequence[str], 
     the others before each other one.
     """
     at = {place: padding[0] if place == objects[0] else rng.choice(padding[1:]) for place in objects}
-    return [each for place, word in enumerate(words) for each in ((at[place], word) if place in at else (word,))]
+    return [argument for place, word in enumerate(words) for argument in ((at[place], word) if place in at else (word,))]

@@ -34,7 +34,7 @@ class Pattern:
     @property
     def size_bytes(self) -> int:
         """Return how much a layout holds that another one does not share."""
-        copies = sum(each.link.size * (1 + len(self.copies[each.link.output])) for each in self.links)
+        copies = sum(pattern.link.size * (1 + len(self.copies[pattern.link.output])) for pattern in self.links)
         return copies + sum(path.stat().st_size for path in self.archives)
 
 

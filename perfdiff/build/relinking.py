@@ -31,9 +31,9 @@ def relink(pattern: Pattern, seed: str, linker: Linker) -> dict[Path, str]:
         job = _Job(room, linker, random.Random(seed))
         for archive in pattern.archives:
             job.shuffle(archive)
-        for each in pattern.links:
-            output = each.link.output
-            if not job.link(each):
+        for link_pattern in pattern.links:
+            output = link_pattern.link.output
+            if not job.link(link_pattern):
                 why = "does not link with its objects in another order, nor with room between them, to the same program"
                 failed[output] = f"{output.name} {why}"
                 continue
@@ -73,14 +73,14 @@ class _Job:
         padding = self._padding(link)
         if not padding:
             return False
-        told, taken = link.output.stat(), _taken(link.output)
+        status, taken = link.output.stat(), _taken(link.output)
         link.output.rename(before)
         for ordered in (False, True):
             words = self._words(pattern, padding, ordered=ordered)
             is_linked = self.linker.run(link.compiler, words, link.directory, link.environment) and _came_out(link.output)
             if is_linked and _taken(link.output) >= taken:
-                link.output.chmod(stat.S_IMODE(told.st_mode))
-                os.utime(link.output, ns=(told.st_atime_ns, told.st_mtime_ns))
+                link.output.chmod(stat.S_IMODE(status.st_mode))
+                os.utime(link.output, ns=(status.st_atime_ns, status.st_mtime_ns))
                 before.unlink()
                 return True
         before.replace(link.output)
@@ -93,8 +93,8 @@ class _Job:
             folder = self.room / f"padding{len(self.paddings)}"
             folder.mkdir()
             sources = paddings.write(folder, [paddings.front(self.rng), *paddings.between(self.rng)])
-            made = self.linker.run(link.compiler, [*machine, "-c", *sources], folder)
-            self.paddings[link.compiler, *machine] = [str(folder / source)[:-1] + "o" for source in sources] if made else []
+            are_assembled = self.linker.run(link.compiler, [*machine, "-c", *sources], folder)
+            self.paddings[link.compiler, *machine] = [str(folder / source)[:-1] + "o" for source in sources] if are_assembled else []
         return self.paddings[link.compiler, *machine]
 
     def _words(self, pattern: LinkPattern, padding: Sequence[str], *, ordered: bool) -> list[str]:

@@ -165,9 +165,9 @@ class Reuse:
 
         if text is None or any(word in text for word in _READING) or _has_modules(text):
             return None
-        told = os.stat(os.path.realpath(self._compiler))
+        status = os.stat(os.path.realpath(self._compiler))
         place = os.path.relpath(os.path.realpath(self._directory), self._build.tree)
-        words = [self._compiler, str(told.st_size), str(told.st_mtime_ns), place, *added, "", *self._call.arguments]
+        words = [self._compiler, str(status.st_size), str(status.st_mtime_ns), place, *added, "", *self._call.arguments]
         words += [os.environ.get(variable, "") for variable in _VARIABLES]
         tree = os.fsencode(self._build.tree)
         digest = blake2b(digest_size=_DIGEST_BYTES)
@@ -178,16 +178,16 @@ class Reuse:
 
     def _preprocessed(self, path: str, added: list[str]) -> bytes | None:
         """Return the text that is compiled with what is added, None where the preprocessor fails."""
-        words, kept = iter(self._call.arguments), []
+        words, arguments = iter(self._call.arguments), []
         for word in words:
             if word in ("-o", "--output", *_NAMING):
                 next(words, None)
             elif word != "-c" and not word.startswith(("-o", *_DEPENDENCIES)):
-                kept.append(word)
+                arguments.append(word)
         reading, writing = os.pipe()
         silent = os.open(os.devnull, os.O_WRONLY)
         actions = [(os.POSIX_SPAWN_DUP2, writing, 1), (os.POSIX_SPAWN_DUP2, silent, 2)]  # pipes of Python's close at exec
-        command = [self._compiler, *added, *kept, "-E"]
+        command = [self._compiler, *added, *arguments, "-E"]
         process = os.posix_spawn(self._compiler, command, {**os.environ, "PATH": path}, file_actions=actions)
         os.close(writing)
         os.close(silent)
@@ -246,11 +246,11 @@ class Reuse:
         draft = os.path.join(self._objects, f"{digest}.{os.getpid()}")
         try:
             dependencies, text = self._dependencies(), None
-            made = [_described(os.path.join(self._directory, name)) for name in (self._output, *self._notes)]
+            outputs = [_described(os.path.join(self._directory, name)) for name in (self._output, *self._notes)]
             if dependencies is not None:  # as a text: automake's are moved away
                 with open(dependencies, encoding="utf-8", errors="surrogateescape") as listing:
                     text = listing.read()
-            left = {"made": made, "dependencies": text}
+            left = {"made": outputs, "dependencies": text}
             os.makedirs(self._objects, exist_ok=True)
             with open(draft, "w", encoding="utf-8") as note:
                 json.dump({**left, "dropped": outcome[1], "uncounted": outcome[2]}, note)
@@ -319,8 +319,8 @@ def _has_modules(text: bytes) -> bool:
 
 def _described(file: str) -> tuple[str, int, int]:
     """Return a file's name, size and CRC-32."""
-    with open(file, "rb") as made:
-        content = made.read()
+    with open(file, "rb") as stream:
+        content = stream.read()
     return file, len(content), zlib.crc32(content)
 
 

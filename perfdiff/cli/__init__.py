@@ -104,14 +104,14 @@ def first_word(own: Sequence[str]) -> int | None:
 def _in_plain_words(make_context: Callable[..., Any]) -> Callable[..., Any]:
     """Return what reads a command line, its complaints about values without the terms of the libraries that check them."""
 
-    def made(*arguments: Any, **options: Any) -> Any:
+    def make(*arguments: Any, **options: Any) -> Any:
         try:
             return make_context(*arguments, **options)
         except BadParameter as error:
             error.message = _TERMS.sub("", error.message.replace("Input should be ", "it must be "))
             raise
 
-    return made
+    return make
 
 
 def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

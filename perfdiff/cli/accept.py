@@ -64,9 +64,9 @@ def accept(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             findings = requests.last(repository, options.cache_folder(cache), config, progress).findings
         finding = _regression(function, findings)
-        known = _known(finding, findings, " ".join(reason.split()), day)
+        draft = _known(finding, findings, " ".join(reason.split()), day)
         entries = [
-            replace(known, metric=name, ratio=ratio.value, low=ratio.low, high=ratio.high if math.isfinite(ratio.high) else ratio.value)
+            replace(draft, metric=name, ratio=ratio.value, low=ratio.low, high=ratio.high if math.isfinite(ratio.high) else ratio.value)
             for name, ratio in _chosen(finding, metric, findings).items()
         ]
         from perfdiff import accepted

@@ -29,12 +29,12 @@ def honoured(findings: Findings, directory: Path, configured: Path | None) -> Fi
     from perfdiff import accepted
 
     config = options.configured(directory, Overrides(file=configured))
-    known = accepted.read(accepted.path(directory, config))
-    if not known:
+    costs = accepted.read(accepted.path(directory, config))
+    if not costs:
         return findings
     from perfdiff.analysis.verdicts import acceptance  # which loads most of the analysis
 
-    return acceptance.apply(findings, known, date.today(), config.compare)
+    return acceptance.apply(findings, costs, date.today(), config.compare)
 
 
 def compared(asked: Request, directory: Path, overrides: Overrides, progress: Progress) -> Outcome:

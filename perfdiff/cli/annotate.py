@@ -182,10 +182,10 @@ def _functions(recorded: Recorded, named: Sequence[str]) -> list[FunctionInfo]:
     functions = recorded.experiment.functions
     for name in named:
         if not any(is_named(name, info.name, info.file) for info in functions):
-            known = {info.name for info in functions}
-            skipped = [f"; {each.name} was not measured: {each.reason}" for each in recorded.experiment.skipped if each.name == name]
+            names = {info.name for info in functions}
+            skipped = [f"; {skip.name} was not measured: {skip.reason}" for skip in recorded.experiment.skipped if skip.name == name]
             raise UsageError(
-                f"'{name}' is no function with recorded calls{''.join(skipped[:1])}{configuration.nearest(name, known)}",
+                f"'{name}' is no function with recorded calls{''.join(skipped[:1])}{configuration.nearest(name, names)}",
                 slug="unknown-function",
             )
     return [info for info in functions if not named or any(is_named(name, info.name, info.file) for name in named)]

@@ -97,13 +97,13 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             question = Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
             outcome: Outcome | None = None
             if by_growth:
-                found = growth_bisect.bisect(question, progress)
+                bisection = growth_bisect.bisect(question, progress)
             else:
                 requests.warn_of_few_runs(request, progress)
-                found, outcome = bisecting.bisect(question, progress)
-        _deliver(found, outcome, places)
-        output.tell(_answer(found), *destinations.written(places), quiet=project.quiet)
-        if strict and not found.certain:
+                bisection, outcome = bisecting.bisect(question, progress)
+        _deliver(bisection, outcome, places)
+        output.tell(_answer(bisection), *destinations.written(places), quiet=project.quiet)
+        if strict and not bisection.certain:
             raise typer.Exit(exits.ExitCode.INCONCLUSIVE)
         raise typer.Exit(exits.ExitCode.REGRESSION)
 
@@ -115,30 +115,32 @@ def _check_formats(places: Iterable[Destination]) -> None:
             raise UsageError(f"growth is not told as {place.form.value}; there are {', '.join(_GROWTH_FORMATS)}", slug="format-unknown")
 
 
-def _answer(found: Bisection) -> str:
+def _answer(bisection: Bisection) -> str:
     from perfdiff.analysis.trends.findings import TrendFindings
     from perfdiff.report.printable import printable
     from perfdiff.report.sentences.catalogue import say
     from perfdiff.report.trends import document
 
-    differs = f"; {document.answer(found.findings)}" if isinstance(found.findings, TrendFindings) else ""
-    return f"{printable(say(found.sentence))}{differs}"
+    differs = f"; {document.answer(bisection.findings)}" if isinstance(bisection.findings, TrendFindings) else ""
+    return f"{printable(say(bisection.sentence))}{differs}"
 
 
-def _deliver(found: Bisection, outcome: Outcome | None, places: Iterable[Destination]) -> None:
+def _deliver(bisection: Bisection, outcome: Outcome | None, places: Iterable[Destination]) -> None:
     """Write the reports: the search, and the comparison, or the trends, of the culprit with what stands before it."""
     from perfdiff.analysis.trends.findings import TrendFindings
     from perfdiff.report import bisect as report
     from perfdiff.report import document, json_report
     from perfdiff.report.trends.json_document import json_document
 
-    search, growth = report.blocks(found), found.findings
+    search, growth = report.blocks(bisection), bisection.findings
     for place in places:
         if outcome and place.form is options.Format.JSON:
-            output.write(report.render_json(found, json_report.json_document(document.build(outcome.findings))), place.file)
+            output.write(report.render_json(bisection, json_report.json_document(document.build(outcome.findings))), place.file)
         elif outcome:
             destinations.deliver(outcome, (place,), search)
         elif isinstance(growth, TrendFindings):
             is_json = place.form is options.Format.JSON
-            text = report.render_json(found, json_document(growth)) if is_json else trends.rendered(growth, place.form, place.file, search)
+            text = (
+                report.render_json(bisection, json_document(growth)) if is_json else trends.rendered(growth, place.form, place.file, search)
+            )
             output.write(text, place.file)

@@ -69,8 +69,8 @@ class _Step(TyperCommand):
         try:
             return super().main(*args, **kwargs)
         except SystemExit as ended:
-            known = ended.code in set(StepCode) or (isinstance(ended.code, int) and ended.code > StepCode.ABORT)
-            sys.exit(ended.code if known else StepCode.ABORT)
+            is_code = ended.code in set(StepCode) or (isinstance(ended.code, int) and ended.code > StepCode.ABORT)
+            sys.exit(ended.code if is_code else StepCode.ABORT)
 
 
 def _crash(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -109,7 +109,7 @@ def bisect_step(  # noqa: PLR0913 (each is an option of the command line)
             reference = good or _known_good(project.repository)
             asked = requests.request((reference, "HEAD"), project, overrides, progress)
             findings = _measured(asked, project.repository, overrides, progress)
-        timed = max(each.runs for each in asked.config.workloads) >= RUNS_FOR_TIME
+        timed = max(workload.runs for workload in asked.config.workloads) >= RUNS_FOR_TIME
         raise typer.Exit(_code(findings, function, metric, timed=timed))
 
 
@@ -161,14 +161,14 @@ def _counted(findings: Findings, wanted: SearchSubject, *, timed: bool) -> tuple
     from perfdiff.analysis.search.symptom import WORK, figures, symptoms
 
     asked = wanted.functions(findings) if wanted.function else findings.functions
-    left = [each for each in asked if each.verdict is Verdict.INCONCLUSIVE]
+    left = [function for function in asked if function.verdict is Verdict.INCONCLUSIVE]
     for function in left:
-        for found in symptoms(findings, function, None):
-            if found.exact and found.metric in WORK and found.expected.effect > 0:
-                return StepCode.BAD, f"{found.says}: {figures(found.expected)}; its time stays open"
-    if not left or timed or not all(any(name in WORK and each.counts[name].exact for name in each.counts) for each in left):
+        for symptom in symptoms(findings, function, None):
+            if symptom.exact and symptom.metric in WORK and symptom.expected.effect > 0:
+                return StepCode.BAD, f"{symptom.says}: {figures(symptom.expected)}; its time stays open"
+    if not left or timed or not all(any(name in WORK and function.counts[name].exact for name in function.counts) for function in left):
         return None
-    names = ", ".join(f"`{each.info.name}`" for each in left[:_NAMED])
+    names = ", ".join(f"`{function.info.name}`" for function in left[:_NAMED])
     return (
         StepCode.GOOD,
         f"{names}{', …' if len(left) > _NAMED else ''}: no more work by exact counts; there are too few runs to judge the time of calls",

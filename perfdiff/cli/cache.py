@@ -67,8 +67,8 @@ def verify(
         damaged = verified.damaged
         if damaged and remove:
             storage.clear(folder, damaged)
-        left = [each for each in damaged if each.path.exists()]
-        said = [f"{each.says}{'' if each in left else ' (removed)'}" for each in damaged]
+        left = [damage for damage in damaged if damage.path.exists()]
+        said = [f"{damage.says}{'' if damage in left else ' (removed)'}" for damage in damaged]
         said += [f"{path} is not perfdiff's, or cannot be read; it is left alone" for path in storage.strangers(folder)]
         said += [f"builds in use, and not looked at: {verified.builds_in_use}"] if verified.builds_in_use else []
         said.append(f"{len(damaged)} damaged in {folder}" if damaged else f"nothing is damaged in {folder}")

@@ -127,22 +127,22 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             _refuse_of_trends(subjects or [], chosen, plot or save, worse)
         with project.progress() as progress:
             recorded: Recorded | None = None
-            found: AnyChecked | Sweep
+            checked: AnyChecked | Sweep
             if isinstance(rules, list):
                 if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
                     raise UsageError("samples are recorded already, at the delays of then; name a revision", slug="samples-apart")
                 recorded = recordings.of_words(subjects or [], project, overrides, progress)
-                found = _held_against(rules, recorded, worse, options.configured(project.repository, overrides).compare, progress)
+                checked = _held_against(rules, recorded, worse, options.configured(project.repository, overrides).compare, progress)
             else:
                 asked = requests.request(tuple(subjects or ()), project, overrides, progress)
-                found = _trends_held_against(rules, asked, progress)
+                checked = _trends_held_against(rules, asked, progress)
         if plot:
-            output.write(_written(found, Form.SVG, None), plot)
-        output.write(_written(found, chosen, output_file), output_file)
+            output.write(_written(checked, Form.SVG, None), plot)
+        output.write(_written(checked, chosen, output_file), output_file)
         if save and recorded:
             samples.save(save, recorded)
-        output.tell(str(_report(found).answer(found)), output_file, quiet=project.quiet)
-        raise typer.Exit(exits.of_standing(found.verdict, strict=strict))
+        output.tell(str(_report(checked).answer(checked)), output_file, quiet=project.quiet)
+        raise typer.Exit(exits.of_standing(checked.verdict, strict=strict))
 
 
 def _held_against(
@@ -176,15 +176,15 @@ def _refuse_of_trends(subjects: list[str], form: Form, other: Path | str | None,
         raise UsageError("a check of trends has no plot and records no calls; it is told as text or JSON", slug="format-unknown")
 
 
-def _report(found: AnyChecked | Sweep) -> Any:
+def _report(checked: AnyChecked | Sweep) -> Any:
     """Return the module that tells of it: `text`, `answer` and `json_document`."""
     from perfdiff.analysis.series import Checked
     from perfdiff.report import check, sweep
 
-    return check if isinstance(found, Checked) else sweep
+    return check if isinstance(checked, Checked) else sweep
 
 
-def _written(found: AnyChecked | Sweep, form: Form, output_file: Path | None) -> str:
+def _written(checked: AnyChecked | Sweep, form: Form, output_file: Path | None) -> str:
     from perfdiff.report import check_plot
 
-    return check_plot.draw(found) if form is Form.SVG else output.told(_report(found), found, form, output_file)
+    return check_plot.draw(checked) if form is Form.SVG else output.told(_report(checked), checked, form, output_file)

@@ -120,11 +120,11 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
     return samples.load_pair(first, second)
 
 
-def compared(found: Recorded, overrides: Overrides, progress: Progress) -> Outcome:
+def compared(recorded: Recorded, overrides: Overrides, progress: Progress) -> Outcome:
     """Compare both sides of what was recorded, by the thresholds that hold where the user stands."""
     config = options.configured(Path.cwd(), overrides)
     from perfdiff.clustered import judges
     from perfdiff.outcome import analysed
 
-    outcome = analysed(found, config.compare, progress, engines=judges(config.cluster, found, progress))
+    outcome = analysed(recorded, config.compare, progress, engines=judges(config.cluster, recorded, progress))
     return replace(outcome, findings=acceptances.honoured(outcome.findings, Path.cwd(), overrides.file))

@@ -28,14 +28,14 @@ class Destination:
 def chosen(form: Format | None, files: Sequence[Path] | None, *, full: bool = False) -> tuple[Destination, ...]:
     """Return where reports go: `form` holds for each of the files, else the suffix of each; raise `UsageError` where that cannot be."""
     forms = [(options.report_format(form, file, options.SUFFIXES), file) for file in files or (None,)]
-    found = tuple(Destination(form, file, full or file is not None) for form, file in forms)
-    for destination in found:
+    destinations = tuple(Destination(form, file, full or file is not None) for form, file in forms)
+    for destination in destinations:
         if destination.form is Format.PPROF and destination.file is None:
             raise UsageError("a profile for pprof is no text; name a file with -o, such as perf.pb.gz", slug="format-unknown")
         summary = output.step_summary() if destination.form is Format.GITHUB else None
         for written in filter(None, (destination.file, summary)):
             output.check(written)
-    return found
+    return destinations
 
 
 def written(destinations: Sequence[Destination]) -> tuple[Path, ...]:

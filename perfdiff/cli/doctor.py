@@ -44,9 +44,9 @@ def doctor(
             possible = _of_workers(cluster, chosen)
             raise typer.Exit(exits.ExitCode.FINE if possible else exits.ExitCode.NOT_MEASURED)
         directory = repository.absolute()
-        found = options.configured(directory, Overrides(file=config))
+        configured = options.configured(directory, Overrides(file=config))
         place = configuration.project(directory, config)
-        checks = examination.examine(options.cache_folder(cache), os.environ, place, found)
+        checks = examination.examine(options.cache_folder(cache), os.environ, place, configured)
         possible = examination.can_compare(checks)
         ends = _ends(possible=possible, has_checkout=examination.has_checkout(checks))
         output.write(_json(checks, possible=possible) if chosen is TextOrJson.JSON else "\n".join([*_rows(checks), "", ends]))
@@ -57,28 +57,28 @@ def _of_workers(address: str, chosen: TextOrJson) -> bool:
     """Write what each worker of a cluster can measure, and return whether any can."""
     from perfdiff.cluster import workers
 
-    found = workers.examined(address)
-    possible = any(each.can_measure for each in found)
+    examined = workers.examined(address)
+    possible = any(outcome.can_measure for outcome in examined)
     if chosen is TextOrJson.JSON:
-        told = [
+        rows = [
             {
-                "name": each.worker.name,
-                "host": each.worker.host,
-                "address": each.worker.address,
-                "obstacle": each.worker.obstacle,
-                "can_compare": each.can_measure,
-                "checks": [asdict(check) for check in each.checks],
+                "name": outcome.worker.name,
+                "host": outcome.worker.host,
+                "address": outcome.worker.address,
+                "obstacle": outcome.worker.obstacle,
+                "can_compare": outcome.can_measure,
+                "checks": [asdict(check) for check in outcome.checks],
             }
-            for each in found
+            for outcome in examined
         ]
-        output.write(json.dumps({"schema": _SCHEMA, "can_compare": possible, "workers": told}, indent=2))
+        output.write(json.dumps({"schema": _SCHEMA, "can_compare": possible, "workers": rows}, indent=2))
         return possible
-    for each in found:
-        says = each.worker.obstacle or ("can measure" if each.can_measure else "cannot measure before what is MISSING is there")
-        output.write(f"{each.worker}: {says}")
-        output.write("\n".join([*(f"  {line}" for line in _rows(each.checks)), ""]))
-    able = sum(each.can_measure for each in found)
-    output.write(f"perfdiff can measure on {able} of {len(found)} workers.")
+    for outcome in examined:
+        says = outcome.worker.obstacle or ("can measure" if outcome.can_measure else "cannot measure before what is MISSING is there")
+        output.write(f"{outcome.worker}: {says}")
+        output.write("\n".join([*(f"  {line}" for line in _rows(outcome.checks)), ""]))
+    able = sum(outcome.can_measure for outcome in examined)
+    output.write(f"perfdiff can measure on {able} of {len(examined)} workers.")
     return possible
 
 

@@ -78,13 +78,17 @@ def explanation(outcome: Outcome, function: str) -> str:
     from perfdiff.report.explain import explain as section_of
 
     findings = outcome.findings
-    named = [each for each in findings.functions if is_named(function, each.info.name, each.info.file) or _stands_at(function, each)]
-    if len({wording.place(each.info) for each in named}) > 1:
+    named = [
+        finding
+        for finding in findings.functions
+        if is_named(function, finding.info.name, finding.info.file) or _stands_at(function, finding)
+    ]
+    if len({wording.place(finding.info) for finding in named}) > 1:
         sections = [_choice(function, named, findings.min_effect)]
     else:
         width, colour = output.width(), output.colour()
         drawn = outcome.drawn
-        sections = [section_of(each, findings, drawn, width=width, colour=colour) for each in named]
+        sections = [section_of(finding, findings, drawn, width=width, colour=colour) for finding in named]
     skipped = [
         f"{skip.name} ({skip.file}) was not measured: {skip.reason}"
         for skip in findings.skipped
@@ -111,10 +115,10 @@ def _choice(given: str, named: Sequence[FunctionFinding], min_effect: float) -> 
     from perfdiff.report import wording
     from perfdiff.report.printable import printable
 
-    places = [wording.place(each.info) for each in named]
+    places = [wording.place(finding.info) for finding in named]
     width = max(map(len, places))
-    standings = [wording.standing(each, min_effect) for each in named]
-    rows = [f"  {place:{width}}  {each.info.name}: {says}" for place, each, says in zip(places, named, standings, strict=True)]
+    standings = [wording.standing(finding, min_effect) for finding in named]
+    rows = [f"  {place:{width}}  {finding.info.name}: {says}" for place, finding, says in zip(places, named, standings, strict=True)]
     said = [f"{len(named)} functions are named '{given}':", *rows, f"`perfdiff explain {places[0]}` tells all of the first one"]
     return "\n".join(map(printable, said))
 

@@ -51,8 +51,8 @@ def pooled(wished: Wished, room: Path, progress: Progress) -> Recorded:
     if missing is not None:
         raise UsageError(f"'{missing}' is no folder of this machine that holds parts; copy them here", slug="samples-missing")
     progress.stage("finding parts", None)
-    found = fleet.find(folders, progress.advance)
-    chosen = fleet.choose(found, _asked(wished, folders, found))
+    inventory = fleet.find(folders, progress.advance)
+    chosen = fleet.choose(inventory, _asked(wished, folders, inventory))
     progress.stage("reading parts", sum(map(len, chosen.sides.values())))
     experiment, tables = pooling.pooled(chosen, wished.seed, progress.advance)
     if not experiment.functions:
@@ -80,14 +80,14 @@ def of_one_version(folder: Path, room: Path, seed: int, progress: Progress) -> R
     return recorded.load(room / "in-use")
 
 
-def _asked(wished: Wished, folders: Sequence[Path], found: Fleet) -> Asked:
+def _asked(wished: Wished, folders: Sequence[Path], inventory: Fleet) -> Asked:
     """Return which parts are compared, with the revisions in an order where the command line does not say it."""
     from perfdiff.records import fleet
 
     repository = _at_hand(wished.repository)
     base, head = wished.base, wished.head
     if base is None and head is None:
-        base, head = _order_of_folders(folders, found) or _order_of_git(repository, found) or (None, None)
+        base, head = _order_of_folders(folders, inventory) or _order_of_git(repository, inventory) or (None, None)
     return fleet.Asked(base, head, _labels(wished.labels), wished.pooled, _resolve(repository))
 
 
@@ -111,28 +111,28 @@ def _resolve(repository: Repository | None) -> Resolve | None:
     return resolve
 
 
-def _order_of_folders(folders: Sequence[Path], found: Fleet) -> tuple[str, str] | None:
+def _order_of_folders(folders: Sequence[Path], inventory: Fleet) -> tuple[str, str] | None:
     """Return the contents of two folders that each have one revision: the first is base's."""
     if len(folders) != 2:
         return None
-    trees = [{each.part.tree for each in found.parts if each.folder.is_relative_to(folder)} for folder in folders]
-    if any(len(each) != 1 for each in trees) or trees[0] == trees[1]:
+    trees = [{part.part.tree for part in inventory.parts if part.folder.is_relative_to(folder)} for folder in folders]
+    if any(len(contents) != 1 for contents in trees) or trees[0] == trees[1]:
         return None
     return trees[0].pop(), trees[1].pop()
 
 
-def _order_of_git(repository: Repository | None, found: Fleet) -> tuple[str, str] | None:
+def _order_of_git(repository: Repository | None, inventory: Fleet) -> tuple[str, str] | None:
     """Return the contents of two revisions, the one first that the other descends from."""
     from perfdiff.records import fleet
     from perfdiff.revisions.history import is_ancestor
 
-    commits = {tree: revision.commit for tree, revision in fleet.revisions(found).items()}
+    commits = {tree: revision.commit for tree, revision in fleet.revisions(inventory).items()}
     if repository is None or len(commits) != 2 or not all(commits.values()):
         return None
-    (first, one), (second, other) = commits.items()
-    if is_ancestor(repository, str(one), str(other)):
+    (first, commit), (second, other) = commits.items()
+    if is_ancestor(repository, str(commit), str(other)):
         return first, second
-    if is_ancestor(repository, str(other), str(one)):
+    if is_ancestor(repository, str(other), str(commit)):
         return second, first
     return None
 

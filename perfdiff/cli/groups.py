@@ -76,8 +76,8 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**given: Any) -> None:
-        made = {name: group(**{field.name: given.pop(field.name) for field in fields(group)}) for name, group in groups.items()}
-        command(**given, **made)
+        values = {name: group(**{field.name: given.pop(field.name) for field in fields(group)}) for name, group in groups.items()}
+        command(**given, **values)
 
     called.__signature__ = inspect.Signature(taken)  # type: ignore[attr-defined]
     return called

@@ -100,17 +100,17 @@ def init(  # noqa: PLR0913 (each is an option of the command line)
         target = folder / configuration.FILE
         if target.exists() and not force:
             raise UsageError(f"{target} is there already; --force replaces it", slug="config-exists")
-        found = project_in(folder)
+        project = project_in(folder)
         tryout = None
-        if found is not None and not no_build:
+        if project is not None and not no_build:
             with waiting.progress(quiet=quiet, verbose=verbose) as progress:
-                tryout = _tried(folder, found, options.cache_folder(cache), progress)
-                found = _as_built(found, folder, tryout.config)
+                tryout = _tried(folder, project, options.cache_folder(cache), progress)
+                project = _as_built(project, folder, tryout.config)
         try:
-            target.write_text(template(found, servers.hints(folder), tryout), encoding="utf-8")
+            target.write_text(template(project, servers.hints(folder), tryout), encoding="utf-8")
         except OSError as error:
             raise UsageError(f"{target} cannot be written: {error.strerror}", slug="output-unwritable") from error
-        output.write("\n".join([f"wrote {target} ({_built(found, tryout)})", *_seen(tryout), f"next: {_next(tryout)}"]))
+        output.write("\n".join([f"wrote {target} ({_built(project, tryout)})", *_seen(tryout), f"next: {_next(tryout)}"]))
 
 
 def _tried(folder: Path, project: ProjectFound, cache: Path, progress: Progress) -> Tryout:
@@ -218,18 +218,18 @@ def _no_build() -> str:
     return f"no build system was found: fill in the build command, or remove it from what is {_unbuilt()} alone"
 
 
-def template(found: ProjectFound | None, hints: Sequence[Hint] = (), tryout: Tryout | None = None) -> str:
+def template(project: ProjectFound | None, hints: Sequence[Hint] = (), tryout: Tryout | None = None) -> str:
     """Return the text of a configuration for a project; `hints` are of services, `tryout` tells what works.
 
     Where nothing is known of it, what builds the program is to be filled in.
     """
     build, workload, probes, compare = BuildConfig(""), WorkloadConfig("", ""), ProbeConfig(), CompareConfig()
-    draft = found.draft if found else None
-    if found is None:
+    draft = project.draft if project else None
+    if project is None:
         says, command = f"Whatever builds a fresh tree; what is {_unbuilt()} alone needs no command:", 'command = "make"'
-    elif found.system:
-        says = f"{found.system.file} was found. The command runs in a fresh tree of each revision."
-        command = f"command = {json.dumps(_build_command(found.system, tryout))}"
+    elif project.system:
+        says = f"{project.system.file} was found. The command runs in a fresh tree of each revision."
+        command = f"command = {json.dumps(_build_command(project.system, tryout))}"
     else:
         assert draft is not None, "a language tells the project"
         assert draft.unbuilt is not None, "which needs no build"

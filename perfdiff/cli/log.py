@@ -82,14 +82,14 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             limits = options.configured(project.repository, overrides).compare
             if by_growth:
                 counted = recordings.counted(wanted, project, overrides, progress)
-                told = growth_of(function, counted, limits)
+                function_history = growth_of(function, counted, limits)
             else:
                 recorded = recordings.recorded(wanted, project, overrides, progress)
                 progress.stage("annotating", None)
-                told = history_of(function, recorded.found, metrics, limits, recorded.relay)
+                function_history = history_of(function, recorded.found, metrics, limits, recorded.relay)
         from perfdiff.report import history, history_plot
 
-        output.deliver(history, history_plot, told, chosen, output_file, quiet=project.quiet)
+        output.deliver(history, history_plot, function_history, chosen, output_file, quiet=project.quiet)
 
 
 def _is_growth(metrics: Sequence[str]) -> bool:
@@ -105,8 +105,8 @@ def history_of(
     """Return the history of the one function that is meant; raise UsageError where no revision has it, or the newest several."""
     from perfdiff.analysis.annotations.history import history
 
-    known = (() if isinstance(recorded, str) else recorded.experiment.functions for _, recorded in reversed(recordings))
-    name, file = _meant(function, ([(info.name, info.file) for info in functions] for functions in known))
+    by_revision = (() if isinstance(recorded, str) else recorded.experiment.functions for _, recorded in reversed(recordings))
+    name, file = _meant(function, ([(info.name, info.file) for info in functions] for functions in by_revision))
     return history(name, file, recordings, metrics, config, relay=relay)
 
 
@@ -114,18 +114,18 @@ def growth_of(function: str, counted: Sequence[Counted], config: CompareConfig) 
     """Return how what the one function that is meant executes grew; raise as `history_of`, or MeasurementError: `no-feature`."""
     from perfdiff.analysis.trends.growth_history import growth_history
 
-    known = (() if isinstance(places, str) else places.places for _, places in reversed(counted))
-    name, file = _meant(function, (dict.fromkeys((place.function, place.file) for place in places) for places in known))
+    by_revision = (() if isinstance(places, str) else places.places for _, places in reversed(counted))
+    name, file = _meant(function, (dict.fromkeys((place.function, place.file) for place in places) for places in by_revision))
     grown = growth_history(name, file, counted, config)
     if grown is None:
         raise MeasurementError(f"no feature varies over the runs of '{function}'; give inputs of several sizes", slug="no-feature")
     return grown
 
 
-def _meant(function: str, known: Iterable[Collection[tuple[str, str]]]) -> tuple[str, str]:
-    """Return name and file of the function that is meant among those that are `known` of each revision, the newest first."""
+def _meant(function: str, by_revision: Iterable[Collection[tuple[str, str]]]) -> tuple[str, str]:
+    """Return name and file of the function that is meant among those of each revision, the newest first."""
     names: set[str] = set()
-    for functions in known:
+    for functions in by_revision:
         named = [(name, file) for name, file in functions if is_named(function, name, file)]
         if len(named) > 1:
             which = ", ".join(f"{file}:{name}" for name, file in named)

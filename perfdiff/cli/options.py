@@ -36,6 +36,7 @@ class Drawable(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+    HTML = "html"
     SVG = "svg"
     PNG = "png"
 
@@ -111,7 +112,8 @@ Outputs = Annotated[
     typer.Option("-o", "--output", metavar="FILE", help="Write the report here; its suffix chooses the format (may be repeated)."),
 ]
 Drawn = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .json, .svg and .png choose the format.")
+    Path | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .json, .html, .svg, .png choose the form."),
 ]
 ReportFormat = Annotated[Format | None, typer.Option("--format", help="Format of the report.")]
 Strict = Annotated[bool, typer.Option("--strict", help="Exit with 4 if the answer is inconclusive.")]

@@ -35,9 +35,9 @@ def tell(answer: str, *outputs: Path | None, quiet: bool, ticket: Path | None = 
     if quiet:
         return
     files = [output for output in outputs if output]
-    told = [answer, *(f"written to {file}" for file in files)] if files else []
-    told += [f"ticket written to {ticket}"] if ticket else []
-    for line in told:
+    lines = [answer, *(f"written to {file}" for file in files)] if files else []
+    lines += [f"ticket written to {ticket}"] if ticket else []
+    for line in lines:
         sys.stderr.write(f"perfdiff: {line}\n")
     sys.stderr.flush()
 
@@ -104,6 +104,10 @@ def told(report: Any, value: Any, form: str, output: Path | None, **more: Any) -
 
     if form == "json":
         return json_text(report.json_document(value, **more))
+    if form == "html":
+        from perfdiff.report import history_page
+
+        return history_page.render(value)
     return str(report.text(value, **more, width=width(output), colour=colour(output)))
 
 

@@ -65,13 +65,13 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             else:
                 recorded = recordings.alone(next(iter(revisions or ()), None), project, overrides, progress)
             limits = options.configured(project.repository, overrides).compare
-            found = _profiles(recorded, limits, progress)
+            profiles = _profiles(recorded, limits, progress)
             has_classes = chosen is options.Drawable.JSON or (chosen is options.Drawable.TEXT and len(recorded.found) == 1)
-            known = _classes(recorded.found, limits) if has_classes else {}
+            classes = _classes(recorded.found, limits) if has_classes else {}
         from perfdiff.report import profile as report
         from perfdiff.report import profile_plot
 
-        output.deliver(report, profile_plot, found, chosen, output_file, quiet=project.quiet, known=known)
+        output.deliver(report, profile_plot, profiles, chosen, output_file, quiet=project.quiet, known=classes)
 
 
 def _are_several(words: Sequence[str], directory: Path) -> bool:

@@ -138,16 +138,16 @@ def _host(given: str | None) -> str:
 def _labels(given: list[str]) -> Mapping[str, str]:
     labels: dict[str, str] = {}
     for text in given:
-        found = LABEL.fullmatch(text)
-        if found is None:
+        match = LABEL.fullmatch(text)
+        if match is None:
             raise UsageError(f"--label {text}: a label is NAME=VALUE", slug="bad-option")
-        labels[found[1]] = found[2]
+        labels[match[1]] = match[2]
     return dict(sorted(labels.items()))
 
 
 def _bytes(text: str) -> int:
-    found = _SIZE.fullmatch(text.strip())
-    size = int(float(found[1]) * _UNITS[found[2]]) if found else 0
+    match = _SIZE.fullmatch(text.strip())
+    size = int(float(match[1]) * _UNITS[match[2]]) if match else 0
     if size < _LEAST_BYTES:
         raise UsageError(f"--size {text}: give at least 1MB, as in 100MB or 2GB", slug="bad-option")
     return size

@@ -58,11 +58,11 @@ def alone(name: str | None, project: groups.Project, overrides: Overrides, progr
 
     asked = requests.request((name,) if name else (), project, overrides, progress)
     if asked.config.cluster.address is None:
-        found = pipeline.record(asked, progress)
-        return Recordings([(found.experiment.base, found)])
+        recording = pipeline.record(asked, progress)
+        return Recordings([(recording.experiment.base, recording)])
     relay = clustered.relay(asked, asked.config.cluster.address, [name], progress)
-    made = relay.recorded(0)
-    return Recordings([] if isinstance(made, str) else [(made.experiment.base, made)], relay)
+    outcome = relay.recorded(0)
+    return Recordings([] if isinstance(outcome, str) else [(outcome.experiment.base, outcome)], relay)
 
 
 def counted(wanted: RevisionRange, project: groups.Project, overrides: Overrides, progress: Progress) -> list[Counted]:
@@ -80,22 +80,22 @@ def _each(wanted: RevisionRange, asked: Request, progress: Progress, measure: Ca
     One that differs from the one before in nothing that is built or run has what was measured of that. One that does not build or run
     has the reason; where that happens to all, the last failure is raised.
     """
-    found: list[tuple[Revision, T | str]] = []
+    outcomes: list[tuple[Revision, T | str]] = []
     failure: MeasurementError | None = None
     same = list(_same(wanted, asked))
     for place, (own, first) in enumerate(same):
         progress.note(f"{own.rev} ({place + 1} of {len(same)})")
         if first < place:
-            found.append((own, found[first][1]))
+            outcomes.append((own, outcomes[first][1]))
             continue
         try:
-            found.append((own, measure(replace(asked, revisions=(own.rev,)))))
+            outcomes.append((own, measure(replace(asked, revisions=(own.rev,)))))
         except MeasurementError as error:
             failure = error
-            found.append((own, f"{error} [{error.slug}]"))
-    if failure is not None and all(isinstance(result, str) for _, result in found):
+            outcomes.append((own, f"{error} [{error.slug}]"))
+    if failure is not None and all(isinstance(result, str) for _, result in outcomes):
         raise failure
-    return found
+    return outcomes
 
 
 def _same(wanted: RevisionRange, asked: Request) -> Iterator[tuple[Revision, int]]:

@@ -24,9 +24,9 @@ def rehearsed(request: Request, progress: Progress, *, width: int, colour: bool)
     from perfdiff.report.printable import printable_values
     from perfdiff.report.terminal import render_blocks
 
-    found: Outlook = printable_values(outlook(request, progress))
-    title = f"Would compare {wording.revision(found.base)} with {wording.revision(found.head)}"
-    facts = [*_facts(found), *_limit(request.config.measure.time_s)]
+    expected: Outlook = printable_values(outlook(request, progress))
+    title = f"Would compare {wording.revision(expected.base)} with {wording.revision(expected.head)}"
+    facts = [*_facts(expected), *_limit(request.config.measure.time_s)]
     return render_blocks([Sentence(title), Facts(tuple(facts))], width=width, colour=colour)
 
 
@@ -37,44 +37,44 @@ def _limit(time_s: float | None) -> Iterator[Fact]:
         yield Fact("limit", f"{units.duration(time_s * 1e9)} in all: what does not fit is left out, the most telling evidence first")
 
 
-def _facts(found: Outlook) -> Iterator[Fact]:
+def _facts(expected: Outlook) -> Iterator[Fact]:
     from perfdiff.records.schema import Phase
     from perfdiff.report.blocks import Fact
     from perfdiff.report.wording import plural, threshold
 
-    if found.measured:
+    if expected.measured:
         yield Fact("measured", "already: nothing would be built or run, only the report written")
         return
-    yield Fact("builds", _builds(found))
-    yield Fact("probes", _probes(found))
-    if found.suites:
-        yield Fact("benchmarks", f"of {', '.join(found.suites)}: known once both sides are built; each suite counts as one point here")
-    yield Fact("runs", f"{_between(sum(found.fewest.values()), sum(found.most.values()))} at {plural(len(found.points), 'point')}")
-    kinds = [f"{_between(found.fewest.get(phase, 0), found.most[phase])} {phase}" for phase in Phase if phase in found.most]
+    yield Fact("builds", _builds(expected))
+    yield Fact("probes", _probes(expected))
+    if expected.suites:
+        yield Fact("benchmarks", f"of {', '.join(expected.suites)}: known once both sides are built; each suite counts as one point here")
+    yield Fact("runs", f"{_between(sum(expected.fewest.values()), sum(expected.most.values()))} at {plural(len(expected.points), 'point')}")
+    kinds = [f"{_between(expected.fewest.get(phase, 0), expected.most[phase])} {phase}" for phase in Phase if phase in expected.most]
     yield Fact("of these", ", ".join(kinds))
-    if found.counting_s:
-        yield Fact("counting", f"up to {units.duration(found.counting_s * 1e9)} of runs without a clock")
-    if any(point.min_effect is not None for point in found.points):
-        yield Fact("threshold", threshold(found.min_effect, found.points))
-    yield Fact("time", _time(found))
+    if expected.counting_s:
+        yield Fact("counting", f"up to {units.duration(expected.counting_s * 1e9)} of runs without a clock")
+    if any(point.min_effect is not None for point in expected.points):
+        yield Fact("threshold", threshold(expected.min_effect, expected.points))
+    yield Fact("time", _time(expected))
 
 
-def _builds(found: Outlook) -> str:
-    kept = [side.value for side, built in found.built.items() if built]
-    text = f"{found.builds}; kept from before: plain {' and '.join(kept)}" if kept else f"{found.builds}, none is kept from before"
+def _builds(expected: Outlook) -> str:
+    sides = [side.value for side, built in expected.built.items() if built]
+    text = f"{expected.builds}; kept from before: plain {' and '.join(sides)}" if sides else f"{expected.builds}, none is kept from before"
     return f"{text}; probed builds that are kept as well are not made again"
 
 
-def _probes(found: Outlook) -> str:
+def _probes(expected: Outlook) -> str:
     from perfdiff.records.testfiles import sources_first
 
-    if found.functions is None:
+    if expected.functions is None:
         return "known once both sides are built"
-    kinds = ", ".join(f"{count} {change.value}" for change, count in found.changes.most_common())
-    suspects = sources_first((info for info in found.functions if info.change.is_suspect), lambda info: info.file)
+    kinds = ", ".join(f"{count} {change.value}" for change, count in expected.changes.most_common())
+    suspects = sources_first((info for info in expected.functions if info.change.is_suspect), lambda info: info.file)
     shown = ", ".join(info.name for info in suspects[:_MOST_NAMES])
     names = f": {shown}{' and more' if len(suspects) > _MOST_NAMES else ''}" if suspects else ""
-    return f"{len(found.functions)} functions ({kinds}){names}; the survey drops those that never run or cost too much to probe"
+    return f"{len(expected.functions)} functions ({kinds}){names}; the survey drops those that never run or cost too much to probe"
 
 
 def _between(fewest: int, most: int) -> str:
@@ -89,18 +89,18 @@ def _by(outlook: Outlook) -> str:
     return f"a run of {which}"
 
 
-def _time(found: Outlook) -> str:
+def _time(expected: Outlook) -> str:
     """Say how long it should take; what is not known is said."""
-    if found.failure:
-        runs = f"runs: none, as one fails: {found.failure}"
-    elif found.fewest_s is None or found.most_s is None:
-        when = "once both sides are built" if found.suites else "once a side is built: a dry run then runs each point once"
+    if expected.failure:
+        runs = f"runs: none, as one fails: {expected.failure}"
+    elif expected.fewest_s is None or expected.most_s is None:
+        when = "once both sides are built" if expected.suites else "once a side is built: a dry run then runs each point once"
         runs = f"runs: known {when}; `perfdiff BASE HEAD --time 2m` builds, and answers within a time"
     else:
-        low, high = units.duration(found.fewest_s * 1e9), units.duration((found.most_s + found.counting_s) * 1e9)
-        about = "at least" if 0 < found.tried < len(found.points) else "about"
-        runs = f"runs: {about} {low} to {high}, by {_by(found)}"
-    if found.build_s is None:
+        low, high = units.duration(expected.fewest_s * 1e9), units.duration((expected.most_s + expected.counting_s) * 1e9)
+        about = "at least" if 0 < expected.tried < len(expected.points) else "about"
+        runs = f"runs: {about} {low} to {high}, by {_by(expected)}"
+    if expected.build_s is None:
         return f"{runs}; builds: unknown, as none is kept"
-    builds = units.duration(found.build_s * found.builds * 1e9)
+    builds = units.duration(expected.build_s * expected.builds * 1e9)
     return f"{runs}; builds: about {builds}, if each takes as long as the plain one; the analysis comes on top"

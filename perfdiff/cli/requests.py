@@ -59,13 +59,13 @@ def users_environment() -> dict[str, str]:
 
 def _guess(config: Config) -> str:
     """Say what no file says, and where it may be said; `perfdiff init` writes no file where one is there."""
-    told, has_file = config.build_guessed_from, config.source is not None
+    origin, has_file = config.build_guessed_from, config.source is not None
     change = "[build] and [{}] say otherwise" if has_file else "`perfdiff init` writes down what can be changed"
     unbuilt = (traits for traits in installed() if traits.name in config.languages and traits.unbuilt)
     if not config.build.command and (language := next(unbuilt, None)):
-        return f"a {language.title} project, as {told} tells: {language.unbuilt}; {change.format(language.name)}"
+        return f"a {language.title} project, as {origin} tells: {language.unbuilt}; {change.format(language.name)}"
     how = "[build] command says otherwise" if has_file else "`perfdiff init` writes it down to be changed"
-    return f"building with '{config.build.command}', guessed from {told}; {how}"
+    return f"building with '{config.build.command}', guessed from {origin}; {how}"
 
 
 def overridden(

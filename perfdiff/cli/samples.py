@@ -46,15 +46,15 @@ def load_pair(base: Folder, head: Folder) -> Recorded:
     from perfdiff.records.schema import Side
 
     _require_reachable((base, head))
-    kinds = {isinstance(each, Remote) or _is_experiment(each) for each in (base, head)}
+    kinds = {isinstance(folder, Remote) or _is_experiment(folder) for folder in (base, head)}
     if len(kinds) > 1:
         raise UsageError("samples of perfdiff cannot be compared with logs: give two folders of one kind", slug="samples-apart")
     if kinds == {False}:
         return log_experiment.from_logs({Side.BASE: _logs([base]), Side.HEAD: _logs([head])})
     if _is_same(base, head):
-        found = condensed(base)
-        if len(found.sides) > 1:
-            return found
+        recorded = condensed(base)
+        if len(recorded.sides) > 1:
+            return recorded
         raise UsageError(f"'{base}' was recorded of one version alone; give the samples of another one, too", slug="samples-missing")
     return pairing.paired(condensed(base), condensed(head))
 
@@ -113,7 +113,7 @@ def _unsaved(folder: str | Path, error: OSError) -> UsageError:
     return UsageError(f"samples cannot be saved to '{folder}': {error.strerror or error}", slug=slug)
 
 
-def save(folder: str | Path, found: Recorded) -> None:
+def save(folder: str | Path, recorded: Recorded) -> None:
     """Save what was recorded to a folder or URL that can be read on any machine; raise UsageError where it cannot be written.
 
     Behind a URL tables are in parts, which many may read at a time.
@@ -123,10 +123,10 @@ def save(folder: str | Path, found: Recorded) -> None:
     check(str(folder))
     where = place(folder)
     try:
-        samples, counts = (_tables(found.experiment, load) for load in (found.samples, found.counts))
+        samples, counts = (_tables(recorded.experiment, load) for load in (recorded.samples, recorded.counts))
         parts = store.PART_ROWS if isinstance(where, Remote) else None
         target = where if isinstance(where, Remote) else where.absolute()
-        store.save(target, found.experiment, samples, counts, found.lines(), part_rows=parts)
+        store.save(target, recorded.experiment, samples, counts, recorded.lines(), part_rows=parts)
     except StoreError as error:
         if not isinstance(error.__cause__, OSError):
             raise
@@ -150,16 +150,16 @@ def export(folder: Path, recorded: Recorded, side: Side) -> None:
     log_experiment.to_logs(recorded, side, folder)
 
 
-def _only(found: Recorded, table: Folder) -> Recorded:
+def _only(recorded: Recorded, table: Folder) -> Recorded:
     """Return the function and the side of an experiment that the name of a table stands for, such as `samples/7-base.parquet`."""
     number, _, side = table.name.removesuffix(".parquet").partition("-")
-    functions = tuple(info for info in found.experiment.functions if str(info.id) == number)
-    runs = tuple(run for run in found.experiment.runs if run.side == side)
+    functions = tuple(info for info in recorded.experiment.functions if str(info.id) == number)
+    runs = tuple(run for run in recorded.experiment.runs if run.side == side)
     if not functions or not runs:
         raise UsageError(
             f"'{table}' is no table of its experiment; name one of {table.parent}, or the whole folder", slug="samples-missing"
         )
-    return replace(found, experiment=replace(found.experiment, functions=functions, runs=runs))
+    return replace(recorded, experiment=replace(recorded.experiment, functions=functions, runs=runs))
 
 
 def _is_experiment(path: Folder) -> bool:
@@ -172,12 +172,12 @@ def _logs(paths: Iterable[Folder]) -> list[Path]:
     for path in paths:
         if isinstance(path, Remote):
             raise UsageError(f"'{path}' is no experiment; logs are read from folders of this machine", slug="samples-missing")
-        found = sorted(path.rglob(_LOGS), key=_natural) if path.is_dir() else [path]
-        if not found or not path.exists():
+        files = sorted(path.rglob(_LOGS), key=_natural) if path.is_dir() else [path]
+        if not files or not path.exists():
             raise UsageError(
                 f"'{path}' holds no samples: name an experiment's folder, or logs such as idcm_f_1.bin", slug="samples-missing"
             )
-        logs += found
+        logs += files
     return logs
 
 

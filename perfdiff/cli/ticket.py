@@ -31,8 +31,8 @@ def check(folder: Path) -> None:
 
     try:
         if folder.exists() or folder.is_symlink():
-            found = {entry.name for entry in folder.iterdir()}
-            if folder.is_symlink() or not found <= NAMES or (found and TEXT not in found):
+            names = {entry.name for entry in folder.iterdir()}
+            if folder.is_symlink() or not names <= NAMES or (names and TEXT not in names):
                 raise UsageError(
                     f"no ticket can be written to '{folder}', which holds something else; name a new folder", slug="ticket-in-the-way"
                 )
@@ -159,12 +159,12 @@ def _privacy(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> P
     from perfdiff.report.printable import texts
     from perfdiff.report.privacy import learn
 
-    kept = keyed(asked.environment)
-    others = {name: value for name, value in asked.environment.items() if name not in kept}
-    commands = [*asked.config.commands, *(point.command for point in outcome.findings.points), *kept.values()]
+    public = keyed(asked.environment)
+    others = {name: value for name, value in asked.environment.items() if name not in public}
+    commands = [*asked.config.commands, *(point.command for point in outcome.findings.points), *public.values()]
     commits = [revision.commit for revision in (outcome.findings.base, outcome.findings.head) if revision.commit]
     shown = texts((outcome.findings, asked.config, uncommitted.patch if uncommitted else ""))
-    return learn(others, commands, home=str(Path.home()), known=commits, texts=[*shown, *kept.values()])
+    return learn(others, commands, home=str(Path.home()), public=commits, texts=[*shown, *public.values()])
 
 
 def _put(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:

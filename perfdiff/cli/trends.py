@@ -89,30 +89,30 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
             asked = requests.request(tuple(revisions or ()), project, overrides, progress)
             named = {name: partial(is_named, name) for name in calls or ()}
-            found = trending.trends(asked, progress, alpha=alpha, calls=named, instances=instances)
-        output.write(rendered(found, chosen, output_file), output_file)
-        output.tell(_answer(found), output_file, quiet=project.quiet)
-        raise typer.Exit(exits.of_verdict(found.verdict, strict=strict))
+            findings = trending.trends(asked, progress, alpha=alpha, calls=named, instances=instances)
+        output.write(rendered(findings, chosen, output_file), output_file)
+        output.tell(_answer(findings), output_file, quiet=project.quiet)
+        raise typer.Exit(exits.of_verdict(findings.verdict, strict=strict))
 
 
-def _answer(found: TrendFindings) -> str:
+def _answer(findings: TrendFindings) -> str:
     from perfdiff.report.trends import document
 
-    return document.answer(found)
+    return document.answer(findings)
 
 
-def rendered(found: TrendFindings, form: str, output_file: Path | None, search: tuple[Block, ...] = ()) -> str:
+def rendered(findings: TrendFindings, form: str, output_file: Path | None, search: tuple[Block, ...] = ()) -> str:
     """Return the report of trends in a form, with the `search` that led to them."""
     from perfdiff.report.json_text import json_text
     from perfdiff.report.trends import document, json_document, matrix, page
 
     match form:
         case Form.JSON:
-            return json_text(json_document.json_document(found))
+            return json_text(json_document.json_document(findings))
         case Form.CSV:
-            return matrix.csv(found)
+            return matrix.csv(findings)
         case Form.HTML:
-            return page.page(found, search)
+            return page.page(findings, search)
         case Form.MARKDOWN:
-            return document.markdown(found, search)
-    return document.text(found, width=output.width(output_file), colour=output.colour(output_file), search=search)
+            return document.markdown(findings, search)
+    return document.text(findings, width=output.width(output_file), colour=output.colour(output_file), search=search)

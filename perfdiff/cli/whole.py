@@ -20,6 +20,6 @@ def commands() -> Mapping[str, Command]:
 
 def command(name: str) -> Command:
     """Return a command, or the comparison."""
-    found = loaded(name)
-    assert isinstance(found, TyperCommand | TyperGroup)
-    return found
+    whole = loaded(name)
+    assert isinstance(whole, TyperCommand | TyperGroup)
+    return whole

@@ -80,23 +80,23 @@ class Crew:
     def notes(self) -> tuple[Note, ...]:
         """Return who was left out, and what stations tell: by the name of the machine where not all tell the same."""
         posts = [post for post in (*self._posts.here, *self._posts.gone) if post.made]
-        told = dict.fromkeys(note for post in posts for note in post.notes)
-        found = []
-        for note in told:
+        notes = dict.fromkeys(note for post in posts for note in post.notes)
+        labelled = []
+        for note in notes:
             where = [post.name for post in posts if note in post.notes]
-            found.append(note if len(where) == len(posts) else Note(note.slug, f"on {', '.join(where)}: {note.text}"))
-        return (*self._posts.left_out, *found, *self.collector.told, *caveats.trees_written(self.bench.upkeep.written))
+            labelled.append(note if len(where) == len(posts) else Note(note.slug, f"on {', '.join(where)}: {note.text}"))
+        return (*self._posts.left_out, *labelled, *self.collector.told, *caveats.trees_written(self.bench.upkeep.written))
 
     def fitted(self, recipe: Recipe) -> Variant:
         """Have all stations make the builds of a recipe; raise BuildError where none can."""
         self._open()
         try:
-            found = self._fitted(recipe)
+            variant = self._fitted(recipe)
         except MeasurementError as error:
             self._reopen(error)
-            found = self._fitted(recipe)
+            variant = self._fitted(recipe)
         self._recipe = recipe
-        return found
+        return variant
 
     def _fitted(self, recipe: Recipe) -> Variant:
         self.bench.progress.stage("building (timed) on workers", len(self._posts.here))
@@ -125,8 +125,8 @@ class Crew:
             return None if post.now is None else Order(post.now, planned)
 
         for post, answer in self._posts.answered(give):
-            if isinstance(answer, Finished) and (made := self._accepted(post, answer)):
-                yield made
+            if isinstance(answer, Finished) and (accepted := self._accepted(post, answer)):
+                yield accepted
         self._posts.require()
 
     def _accepted(self, post: Post[Pair], answer: Finished) -> Made | None:
@@ -153,7 +153,7 @@ class Crew:
         if not post.rest:
             post.rest.extend(next(work, ()))
         if not post.rest:
-            busiest = max(self._posts.here, key=lambda each: len(each.rest))
+            busiest = max(self._posts.here, key=lambda other: len(other.rest))
             return busiest.rest.pop() if busiest.rest else None
         return post.rest.popleft()
 
@@ -197,9 +197,9 @@ class Crew:
             return replace(commission, config=replace(config, compare=replace(config.compare, seed=config.compare.seed + SEEDS * number)))
 
         for post, ready in self._posts.open(self.able, bundle, own):
-            known = [machine.name for machine in self._machines]
-            post.machine = known.index(post.name) if post.name in known else len(known)
-            if post.machine == len(known):
+            names = [machine.name for machine in self._machines]
+            post.machine = names.index(post.name) if post.name in names else len(names)
+            if post.machine == len(names):
                 self._machines.append(Machine(post.name, ready.environment))
             self.bench.progress.advance(self._posts.told(post))
 
@@ -229,7 +229,7 @@ class Cluster:
     @property
     def engine(self) -> Engine:
         """Return what analyses functions on the workers that can measure."""
-        return Engine(self.client, workers=tuple(each.address for each in self.able))
+        return Engine(self.client, workers=tuple(worker.address for worker in self.able))
 
     def crew(self, bench: Bench, site: Site, collector: Collector) -> Crew:
         """Return what makes the pairs of a comparison."""
@@ -237,8 +237,8 @@ class Cluster:
 
     def _returned(self, within_s: float) -> tuple[Client, Sequence[Worker]]:
         """Return a client of the scheduler that is back, and as many workers as before, or some at last; raise MeasurementError."""
-        self.client, found = workers.returned(self.address, len(self.able), within_s, self.stack)
-        self.able = [each for each in found if not each.obstacle]
+        self.client, seen = workers.returned(self.address, len(self.able), within_s, self.stack)
+        self.able = [worker for worker in seen if not worker.obstacle]
         return self.client, self.able
 
     def relay(self, request: Request, pins: Sequence[Pin], progress: Progress) -> Relay:
@@ -261,15 +261,16 @@ def cluster(address: str, progress: Progress) -> Iterator[Cluster]:
     progress.stage("connecting to the cluster", None)
     with ExitStack() as stack:
         client = stack.enter_context(workers.connected(address))
-        found = workers.looked_at(client)
-        able = [each for each in found if not each.obstacle]
-        progress.note(f"{len(able)} of {len(found)} workers of {address} can measure; watch them at {client.dashboard_link}")
-        left_out = [Note("worker-left-out", f"{each} is left out: {each.obstacle}") for each in found if each.obstacle]
+        seen = workers.looked_at(client)
+        able = [worker for worker in seen if not worker.obstacle]
+        progress.note(f"{len(able)} of {len(seen)} workers of {address} can measure; watch them at {client.dashboard_link}")
+        left_out = [Note("worker-left-out", f"{worker} is left out: {worker.obstacle}") for worker in seen if worker.obstacle]
         for note in left_out:
             progress.note(note.text)
         if not able:
             raise MeasurementError(
-                "no worker of the cluster can measure: " + "; ".join(f"{each.name}: {each.obstacle}" for each in found), slug="no-workers"
+                "no worker of the cluster can measure: " + "; ".join(f"{worker.name}: {worker.obstacle}" for worker in seen),
+                slug="no-workers",
             )
         yield Cluster(client, able, left_out, address, stack)
 
@@ -277,8 +278,8 @@ def cluster(address: str, progress: Progress) -> Iterator[Cluster]:
 @contextmanager
 def engine(address: str, progress: Progress) -> Iterator[Engine]:
     """Connect to a cluster for the length of a `with` block, to analyse functions there."""
-    with cluster(address, progress) as found:
-        yield found.engine
+    with cluster(address, progress) as connected:
+        yield connected.engine
 
 
 def _key(pair: Sequence[Slot]) -> tuple[str, int, int]:

@@ -57,7 +57,7 @@ class Handing:
         worker = self._there.get(who)
         if worker is None:
             return []
-        alike = [] if worker.kind is None else [name for name, each in self._there.items() if name != who and each.kind == worker.kind]
+        alike = [] if worker.kind is None else [name for name, other in self._there.items() if name != who and other.kind == worker.kind]
         maker = next((name for name in alike if self._there[name].makes == key), None)
         holders = [name for name in alike if key in self._there[name].keys]
         free = next((name for name in holders if name not in busy), None)
@@ -92,14 +92,14 @@ class Handing:
         """Return who gets what now that a worker has answered, or asks: it makes nothing at this moment."""
         if who in self._there:
             self._there[who].makes = None
-        waited = [each for each in self._waiting if each[2] == who]
-        self._waiting = [each for each in self._waiting if each[2] != who]
+        waited = [seeker for seeker in self._waiting if seeker[2] == who]
+        self._waiting = [seeker for seeker in self._waiting if seeker[2] != who]
         return [given for other, key, _ in waited for given in self.seek(other, key, busy, is_patient=is_patient)]
 
     def gone(self, who: str, busy: Collection[str], *, is_patient: bool) -> list[Given]:
         """Return who gets what now that a worker is there no more."""
         self._there.pop(who, None)
-        self._waiting = [each for each in self._waiting if each[0] != who]
+        self._waiting = [seeker for seeker in self._waiting if seeker[0] != who]
         return self.heard(who, busy, is_patient=is_patient)
 
     def told(self, who: str) -> str:
@@ -109,21 +109,21 @@ class Handing:
             return ""
         said = []
         if worker.taken:
-            names = [self.names.get(each, each) for each in dict.fromkeys(worker.taken)]
+            names = [self.names.get(giver, giver) for giver in dict.fromkeys(worker.taken)]
             said.append(f"{_builds(len(worker.taken))} handed on by {units.listed(names, len(names))}")
         if worker.refused:
             said.append(f"{_builds(worker.refused)} made again that others could not hand on")
         if worker.made and (other := self._nearest(who)):
             name, differing = other
             said.append(f"builds for itself, as {units.listed(differing, _SHOWN)} there and on {name} differ")
-        return "".join(f"; {each}" for each in said)
+        return "".join(f"; {clause}" for clause in said)
 
     def _nearest(self, who: str) -> tuple[str, tuple[str, ...]] | None:
         """Return which other worker is most like one that is of a kind of its own, and what differs; None where others are of its kind."""
         mine = self._there[who].kind
         if mine is None:
             return None
-        others = [(kinds.differences(mine, each.kind), name) for name, each in self._there.items() if name != who and each.kind]
+        others = [(kinds.differences(mine, other.kind), name) for name, other in self._there.items() if name != who and other.kind]
         differing, name = min(others, key=lambda other: len(other[0]), default=((), ""))
         return (self.names.get(name, name), differing) if differing else None
 

@@ -107,8 +107,8 @@ def _shelf() -> bytes:
 def examined() -> tuple[Check, ...]:
     """Return what can be measured on this worker."""
     command = [sys.executable, "-m", "perfdiff.cluster.examination", json.dumps(_nannys())]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
-    return tuple(Check(**each) for each in json.loads(told))
+    output = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
+    return tuple(Check(**check) for check in json.loads(output))
 
 
 def _gone(why: str) -> Failure:
@@ -128,10 +128,10 @@ def _nannys() -> dict[str, str]:
     """Return the variables that Dask's nanny sets for its worker, and that programs are not to inherit."""
     import dask
 
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for kind in ("pre-spawn-environ", "environ"):
-        found |= {name: str(value) for name, value in (dask.config.get(f"distributed.nanny.{kind}", {}) or {}).items()}
-    return found
+        variables |= {name: str(value) for name, value in (dask.config.get(f"distributed.nanny.{kind}", {}) or {}).items()}
+    return variables
 
 
 def _let_go(connection: Connection, process: subprocess.Popen[bytes]) -> None:

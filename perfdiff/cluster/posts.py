@@ -72,7 +72,7 @@ class Posts(Generic[T]):
         """Have a station on each worker, opened with what the worker's number gives; yield those that are ready; raise where none is."""
         # By the addresses of workers, and not as a part of each question: it may be large, and goes to each machine once.
         try:
-            sent = self.client.scatter(pickle.dumps(bundle), workers=[each.address for each in able], broadcast=True, hash=False)
+            sent = self.client.scatter(pickle.dumps(bundle), workers=[worker.address for worker in able], broadcast=True, hash=False)
         except OSError as error:
             raise _gone(error) from error
         self._look_at_builds(able)
@@ -156,8 +156,8 @@ class Posts(Generic[T]):
         posts = [*self._under_way.values(), *(post for given in self._fetching.values() if (post := self._post(given.who)))]
         for future in (*self._under_way, *self._fetching):
             future.cancel()
-        for kept in (self._under_way, self._fetching, self._handed):
-            kept.clear()
+        for pending in (self._under_way, self._fetching, self._handed):
+            pending.clear()
         self._answers = queue.SimpleQueue()
         return posts
 
@@ -235,12 +235,14 @@ class Posts(Generic[T]):
         """Ask workers what they have built, and what builds depend on there; nobody is asked where there is but one."""
         from perfdiff.cluster import hosting
 
-        addresses = [each.address for each in able]
-        found = self.client.run(hosting.shelf, workers=addresses, on_error="return") if len(able) > 1 else {}
+        addresses = [worker.address for worker in able]
+        answers = self.client.run(hosting.shelf, workers=addresses, on_error="return") if len(able) > 1 else {}
         # A scheduler passes on what it may have no name for, so shelves come as bytes; what else comes is an error.
-        said = {each: found.get(each) for each in addresses}
-        shelves = {each: pickle.loads(shelf) if isinstance(shelf, bytes) else Shelf(None, frozenset()) for each, shelf in said.items()}
-        self._handing = Handing({each.address: each.name for each in able})
+        said = {address: answers.get(address) for address in addresses}
+        shelves = {
+            address: pickle.loads(shelf) if isinstance(shelf, bytes) else Shelf(None, frozenset()) for address, shelf in said.items()
+        }
+        self._handing = Handing({worker.address: worker.name for worker in able})
         self._handing.begin(shelves)
 
     def _waited(self) -> Future | None:
@@ -254,7 +256,7 @@ class Posts(Generic[T]):
             if post.worker.address not in there and not future.done():
                 del self._under_way[future]
                 self._lose(post, future)
-        for address in {each for given in self._fetching.values() for each in (given.who, given.source)}:
+        for address in {address for given in self._fetching.values() for address in (given.who, given.source)}:
             if address is not None and address not in there and (lost := self._post(address)):
                 self._lose(lost)
         return None
@@ -264,8 +266,8 @@ class Posts(Generic[T]):
         why: object = "the connection was lost"
         try:
             if self.client.status == "running":
-                known: Mapping[str, object] = workers.alive(self.client)
-                return frozenset(known)
+                workers_alive: Mapping[str, object] = workers.alive(self.client)
+                return frozenset(workers_alive)
         except (OSError, TimeoutError) as error:
             why = error
         raise _gone(why)

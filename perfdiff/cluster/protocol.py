@@ -130,8 +130,8 @@ class Failure:
     @property
     def error(self) -> PerfdiffError:
         """Return the error."""
-        known = {kind.__name__: kind for kind in (BuildError, DiskFilledError, InputChangedError, RevisionError, StoreError, WorkloadError)}
-        return known.get(self.kind, MeasurementError)(self.text, slug=self.slug, detail=self.detail)
+        kinds = {kind.__name__: kind for kind in (BuildError, DiskFilledError, InputChangedError, RevisionError, StoreError, WorkloadError)}
+        return kinds.get(self.kind, MeasurementError)(self.text, slug=self.slug, detail=self.detail)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,13 @@ Answer = Ready | Fitted | Finished | Delivery | Failure
 def numbering(subjects: Subjects) -> str:
     """Return a digest of the functions under their numbers, and of where each stands: probes for one machine then fit another."""
     places = [
-        (id_, *((each.name, each.file, each.start, each.body, each.end, each.made) if each else None for each in (pair.base, pair.head)))
+        (
+            id_,
+            *(
+                (function.name, function.file, function.start, function.body, function.end, function.made) if function else None
+                for function in (pair.base, pair.head)
+            ),
+        )
         for id_, pair in sorted(subjects.pairs.items())
     ]
     return hashlib.blake2b(repr(places).encode(), digest_size=16).hexdigest()

@@ -76,7 +76,7 @@ class Relaying:
 
     def _next(self, post: Post[int]) -> int | None:
         for place, (other, _) in self._doubts.items():
-            if post in self._witnesses(place, other) and not any(each.now == place for each in self.posts.here):
+            if post in self._witnesses(place, other) and not any(peer.now == place for peer in self.posts.here):
                 return place
         if (own := next((place for place, (other, _) in self._doubts.items() if other is post), None)) is not None:
             if self._witnesses(own, post):
@@ -91,15 +91,15 @@ class Relaying:
 
     def _witnesses(self, place: int, other: Post[int]) -> list[Post[int]]:
         """Return who can try a revision that another worker failed at, and has not yet."""
-        return [each for each in self.posts.here if each is not other and (each.name, place) not in self._made]
+        return [post for post in self.posts.here if post is not other and (post.name, place) not in self._made]
 
     def _anchor(self, machine: str, place: int) -> int | None:
         """Return an earlier revision that a machine is to record first: the last one that it can; None where that is done."""
         for before in reversed(range(max(0, place - MOST_ANCHORS), place)):
-            found = self._made.get((machine, before))
-            if found is None:
+            outcome = self._made.get((machine, before))
+            if outcome is None:
                 return before
-            if isinstance(found, Recorded):
+            if isinstance(outcome, Recorded):
                 return None
         return None
 
@@ -138,10 +138,10 @@ class Relaying:
             return
         if not (post.rest and post.rest[0] == place):
             return  # a revision before the stretch: whose fault it is, the stretch that it belongs to will tell
-        others = [each for each in self.posts.here if each is not post]
-        if any(isinstance(self._made.get((each.name, place)), Recorded) for each in others):
+        others = [other for other in self.posts.here if other is not post]
+        if any(isinstance(self._made.get((other.name, place)), Recorded) for other in others):
             self.posts.leave_out(post, failure)
-        elif not self._witnesses(place, post) or any(each.made and (each.name, place) in self._made for each in others):
+        elif not self._witnesses(place, post) or any(other.made and (other.name, place) in self._made for other in others):
             self._settle_failed(post, place, failure)
         else:
             self._doubts[place] = post, failure
@@ -164,11 +164,11 @@ class Relaying:
 
     def _machines(self) -> tuple[Machine, ...]:
         """Return the machines that recorded something, with what each is, in the order of their stretches."""
-        found: dict[str, Machine] = {}
-        for (name, _), made in sorted(self._made.items(), key=lambda item: item[0][1]):
-            if isinstance(made, Recorded) and name in self._on.values():
-                found.setdefault(name, Machine(name, made.experiment.environment))
-        return tuple(found.values())
+        machines: dict[str, Machine] = {}
+        for (name, _), outcome in sorted(self._made.items(), key=lambda item: item[0][1]):
+            if isinstance(outcome, Recorded) and name in self._on.values():
+                machines.setdefault(name, Machine(name, outcome.experiment.environment))
+        return tuple(machines.values())
 
 
 def stretches(revisions: int, workers: int) -> list[list[int]]:
@@ -184,5 +184,5 @@ def _loaded(delivery: Delivery, machine: str, pin: Pin, cache: Path) -> Recorded
     key = hashlib.blake2b(f"{delivery.key} {machine}".encode(), digest_size=16).hexdigest()
     folder = storage.experiment(cache, storage.Asked(key, pin.revision, pin.revision, ()))
     kept(delivery, folder, machine)
-    found = recorded.load(folder)
-    return replace(found, experiment=replace(found.experiment, base=pin.revision, head=pin.revision))  # by the names asked for now
+    delivered = recorded.load(folder)
+    return replace(delivered, experiment=replace(delivered.experiment, base=pin.revision, head=pin.revision))  # by the names asked for now

@@ -85,10 +85,10 @@ def returned(address: str, count: int, within_s: float, stack: ExitStack) -> tup
         try:
             with ExitStack() as trial:
                 client = trial.enter_context(connected(address))
-                found = looked_at(client)
-                if sum(not each.obstacle for each in found) >= (1 if is_last else count):
+                workers = looked_at(client)
+                if sum(not worker.obstacle for worker in workers) >= (1 if is_last else count):
                     stack.enter_context(trial.pop_all())
-                    return client, found
+                    return client, workers
         except MeasurementError:
             if is_last:
                 raise
@@ -118,19 +118,19 @@ def looked_at(client: Client) -> tuple[Worker, ...]:
     versions = _asked(client, addresses, "perfdiff:__version__")
     protocols = _asked(client, addresses, "perfdiff.cluster:PROTOCOL")
     pythons = client.run(platform.python_version, workers=addresses, on_error="return")
-    found = []
+    workers = []
     for address, worker in ours.items():
         obstacle = _obstacle(versions.get(address), protocols.get(address), pythons.get(address))
-        found.append(Worker(address, str(worker["name"]), str(worker["host"]), obstacle))
-    return tuple(sorted(found, key=lambda each: (bool(each.obstacle), each.name)))
+        workers.append(Worker(address, str(worker["name"]), str(worker["host"]), obstacle))
+    return tuple(sorted(workers, key=lambda worker: (bool(worker.obstacle), worker.name)))
 
 
 def examined(address: str) -> tuple[Examined, ...]:
     """Return what each worker of a cluster that declares our resource can measure, several at the same time; raise MeasurementError."""
     with connected(address) as client:
-        found = looked_at(client)
-        asked = {each: submitted(client, each.address, "examined") for each in found if not each.obstacle}
-        return tuple(_examined(each, asked.get(each)) for each in found)
+        workers = looked_at(client)
+        asked = {worker: submitted(client, worker.address, "examined") for worker in workers if not worker.obstacle}
+        return tuple(_examined(worker, asked.get(worker)) for worker in workers)
 
 
 def _examined(worker: Worker, asked: Future | None) -> Examined:

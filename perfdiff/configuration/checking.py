@@ -14,51 +14,51 @@ from perfdiff.errors import ConfigError
 COMMAND_LINE = "command line"
 
 
-def checked_table(source: TomlFile, table: object, known: Mapping[str, Setting], keys: Keys) -> dict[str, Any]:
+def checked_table(source: TomlFile, table: object, settings: Mapping[str, Setting], keys: Keys) -> dict[str, Any]:
     """Return the values of a table of `source` at `keys`; raise ConfigError where one is unknown or not of its kind."""
     if not isinstance(table, dict):
         raise ConfigError(f"{source.place(keys)}: '{keys[0]}' must be a table: write [{keys[0]}] above its keys", slug="config-value")
-    check_keys(source, table, known, keys)
-    return {key: checked(found, known[key], source.place((*keys, key)), key) for key, found in table.items()}
+    check_keys(source, table, settings, keys)
+    return {key: checked(value, settings[key], source.place((*keys, key)), key) for key, value in table.items()}
 
 
-def check_keys(source: TomlFile, table: Mapping[str, Any], known: Iterable[str], keys: Keys) -> None:
+def check_keys(source: TomlFile, table: Mapping[str, Any], allowed: Iterable[str], keys: Keys) -> None:
     """Raise ConfigError where a table of `source` at `keys` has a key that is not known."""
     for key in table:
-        if key not in known:
+        if key not in allowed:
             where = f"in [{keys[0]}]" if keys else "at the top"
             raise ConfigError(
-                f"{source.place((*keys, key))}: unknown key '{key}'; {where} there are {', '.join(known)}{nearest(key, known)}",
+                f"{source.place((*keys, key))}: unknown key '{key}'; {where} there are {', '.join(allowed)}{nearest(key, allowed)}",
                 slug="config-key",
             )
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
+def nearest(word: str, words: Iterable[str]) -> str:
     """Return `; did you mean …?` with the nearest of the known words, or nothing where none is near.
 
     Neither case nor the scope of a function in C++ makes a difference.
     """
     spelled: dict[str, str] = {}
-    for each in known:
-        plain = each.partition("(")[0]
-        for form in (each, plain.rpartition("::")[2], plain.rpartition("\\")[2]):
-            spelled.setdefault(form.casefold(), each)
+    for candidate in words:
+        plain = candidate.partition("(")[0]
+        for form in (candidate, plain.rpartition("::")[2], plain.rpartition("\\")[2]):
+            spelled.setdefault(form.casefold(), candidate)
     near = difflib.get_close_matches(word.casefold(), spelled, n=1)
     return f"; did you mean '{spelled[near[0]]}'?" if near else ""
 
 
-def checked(found: object, setting: Setting, place: str, key: str) -> Any:
+def checked(raw: object, setting: Setting, place: str, key: str) -> Any:
     """Return a value as `setting` reads it; raise ConfigError where it is not of its kind."""
-    value = setting.read(found)
+    value = setting.read(raw)
     if value is None:
         where = key if place == COMMAND_LINE else f"{place}: '{key}'"
-        raise ConfigError(f"{where} is {json.dumps(found, default=str)}; it must be {setting.wanted}", slug="config-value")
+        raise ConfigError(f"{where} is {json.dumps(raw, default=str)}; it must be {setting.wanted}", slug="config-value")
     return value
 
 
 def tables(source: TomlFile, name: str) -> list[Any]:
     """Return the tables of a list in `source`, as [[workload]] is one; raise ConfigError where it is none."""
-    found = source.table.get(name, [])
-    if not isinstance(found, list):
+    listed = source.table.get(name, [])
+    if not isinstance(listed, list):
         raise ConfigError(f"{source.place((name,))}: {name}s are a list: write [[{name}]] above each one", slug="config-value")
-    return found
+    return listed

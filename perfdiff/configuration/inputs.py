@@ -18,18 +18,18 @@ def matching(patterns: Iterable[str], project: Path, place: str) -> tuple[str, .
     relative to it, others as the pattern leads to them. Raises ConfigError, which names the `place` of the patterns, where one of them
     means no file.
     """
-    known: dict[str, str] = {}
+    name_by_path: dict[str, str] = {}
     for pattern in patterns:
-        found = _files(pattern, project)
-        if not found:
+        files = _files(pattern, project)
+        if not files:
             raise ConfigError(
                 f"{place}: no file is meant by '{pattern}' in {project}; correct it, or put the files there: they are taken from the "
                 "checkout, whatever a revision holds",
                 slug="config-inputs",
             )
-        for name in sorted(found):
-            known.setdefault(os.path.realpath(project / name), _written(name, place))
-    return tuple(sorted(set(known.values())))
+        for name in sorted(files):
+            name_by_path.setdefault(os.path.realpath(project / name), _written(name, place))
+    return tuple(sorted(set(name_by_path.values())))
 
 
 def _files(pattern: str, project: Path) -> set[str]:
@@ -39,13 +39,13 @@ def _files(pattern: str, project: Path) -> set[str]:
     whole = Path(pattern) / "*" if pattern.endswith("**") else Path(pattern)
     start = Path(whole.anchor) if whole.is_absolute() else project
     try:
-        found = list(start.glob(whole.relative_to(whole.anchor).as_posix()))
+        paths = list(start.glob(whole.relative_to(whole.anchor).as_posix()))
     except (ValueError, OSError):  # no pattern at all, such as "", or longer than the system's names
         return set()
     shown = [part for part in whole.parts if part.startswith(".")]
     return {
         _relative(path, project)
-        for path in found
+        for path in paths
         if _is_file(path) and all(_is_shown(part, shown) for part in path.relative_to(start).parts)
     }
 

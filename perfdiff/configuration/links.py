@@ -42,7 +42,7 @@ class Worse:
 
 def links(worse: Worse) -> tuple[Link, ...]:
     """Return the links that options ask for, one a service; raise UsageError where a word cannot be read."""
-    found: dict[str, Link] = {}
+    by_service: dict[str, Link] = {}
     for option, words, read in (
         ("--delay", worse.delays, _delay),
         ("--bandwidth", worse.bandwidths, _bandwidth),
@@ -55,11 +55,11 @@ def links(worse: Worse) -> tuple[Link, ...]:
             if changes is None:
                 raise UsageError(f"{option} '{word}': {_EXAMPLES[option]}", slug="bad-link")
             name = service.strip()
-            found[name] = replace(found.get(name, Link(name)), **changes)
-    for link in found.values():
+            by_service[name] = replace(by_service.get(name, Link(name)), **changes)
+    for link in by_service.values():
         if link.delays_ms and link.delay_s:
             raise UsageError(f"service {link.service} has both --delay and --sweep: a sweep sets its delays", slug="bad-link")
-    return tuple(found.values())
+    return tuple(by_service.values())
 
 
 _EXAMPLES: Mapping[str, str] = {
@@ -115,10 +115,10 @@ def _seconds(number: str, unit: str) -> float:
 
 def require_services(asked: Sequence[Link], services: Sequence[ServiceConfig]) -> None:
     """Raise UsageError where a link names no service."""
-    known = [service.name for service in services]
+    names = [service.name for service in services]
     for link in asked:
-        if link.service not in known:
-            there = f"there are {', '.join(known)}" if known else "the configuration has no [[service]]"
+        if link.service not in names:
+            there = f"there are {', '.join(names)}" if names else "the configuration has no [[service]]"
             raise UsageError(f"no service is named '{link.service}'; {there}", slug="bad-link")
 
 

@@ -68,14 +68,14 @@ def load(
     offered = tuple(_services(source)) if source else ()
     far = links(overrides.worse)
     read = _ReadProject(source, place, overrides, measuring, _values(source, overrides, environment), offered, far)
-    found = workloads.configured(source, overrides, environment, place, offered, changed)
-    if source and (offered or any(workload.services or workload.requests for workload in found)):
-        services.require_places(offered, found, lambda kind, number: source.place((kind, number)))
-        found = services.served(found, offered)
+    configured = workloads.configured(source, overrides, environment, place, offered, changed)
+    if source and (offered or any(workload.services or workload.requests for workload in configured)):
+        services.require_places(offered, configured, lambda kind, number: source.place((kind, number)))
+        configured = services.served(configured, offered)
     require_services(far, offered)
-    if measuring and not found:
+    if measuring and not configured:
         raise ConfigError(_no_workload(source, place), slug="config-no-workload")
-    return _first(read, suites.by_language(swept(found, far)))
+    return _first(read, suites.by_language(swept(configured, far)))
 
 
 def _values(source: TomlFile | None, overrides: Overrides, environment: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -165,8 +165,8 @@ def project(directory: Path, file: Path | None = None) -> Path:
     """
     if file:
         return directory
-    found = _find(directory)
-    return found.parent if found else _top(directory)
+    path = _find(directory)
+    return path.parent if path else _top(directory)
 
 
 def _top(directory: Path) -> Path:
@@ -196,9 +196,9 @@ def _read(path: Path) -> TomlFile:
 
 
 def _section(section: str, source: TomlFile | None, environment: Mapping[str, str]) -> dict[str, Any]:
-    known = settings.SECTIONS[section]
-    values = checked_table(source, source.table.get(section, {}), known, (section,)) if source else {}
-    for key, setting in known.items():
+    section_settings = settings.SECTIONS[section]
+    values = checked_table(source, source.table.get(section, {}), section_settings, (section,)) if source else {}
+    for key, setting in section_settings.items():
         variable = _variable(section, key)
         if variable in environment:
             values[key] = checked(settings.parse(setting, environment[variable]), setting, "environment", variable)
@@ -210,10 +210,10 @@ def _variable(section: str, key: str) -> str:
 
 
 def _check_variables(environment: Mapping[str, str]) -> None:
-    known = [_variable(section, key) for section, keys in settings.SECTIONS.items() for key in keys]
+    variables = [_variable(section, key) for section, keys in settings.SECTIONS.items() for key in keys]
     for name in environment:
-        if name not in known and name.startswith(tuple(_variable(section, "") for section in settings.SECTIONS)):
-            raise ConfigError(f"environment: unknown variable {name}{nearest(name, known)}", slug="config-key")
+        if name not in variables and name.startswith(tuple(_variable(section, "") for section in settings.SECTIONS)):
+            raise ConfigError(f"environment: unknown variable {name}{nearest(name, variables)}", slug="config-key")
 
 
 def _guess(tree: Path, source: TomlFile | None, programs: recognition.Programs) -> buildsystem.BuildSystem:
@@ -245,11 +245,11 @@ def _measure(values: dict[str, Any]) -> MeasureConfig:
 
 
 def _services(source: TomlFile) -> Iterator[ServiceConfig]:
-    known: list[ServiceConfig] = []
+    services_above: list[ServiceConfig] = []
     for index, table in enumerate(tables(source, "service")):
         keys: Keys = ("service", index)
-        known.append(services.checked(checked_table(source, table, settings.SERVICE, keys), source.place(keys), known))
-        yield known[-1]
+        services_above.append(services.checked(checked_table(source, table, settings.SERVICE, keys), source.place(keys), services_above))
+        yield services_above[-1]
 
 
 def _no_workload(source: TomlFile | None, place: Path) -> str:

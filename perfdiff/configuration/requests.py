@@ -34,7 +34,7 @@ def mix_of(source: TomlFile, values: Mapping[str, Any], requests: Sequence[Mappi
         )
     if not requests:
         raise ConfigError(f"{source.path}: there is no [[request]]; write one for each kind", slug="config-requests")
-    found: list[RequestConfig] = []
+    configs: list[RequestConfig] = []
     for number, keys in enumerate(requests):
         place = source.place(("request", number))
         for key in ("name", "path"):
@@ -42,24 +42,23 @@ def mix_of(source: TomlFile, values: Mapping[str, Any], requests: Sequence[Mappi
                 raise ConfigError(f"{place}: this [[request]] has no '{key}'", slug="config-requests")
         if sum(key in keys for key in ("body", "body_bytes", "body_file")) > 1:
             raise ConfigError(f"{place}: 'body', 'body_bytes' and 'body_file' exclude each other; give one", slug="config-requests")
-        if keys["name"] in [other.name for other in found]:
+        if keys["name"] in [other.name for other in configs]:
             raise ConfigError(f"{place}: '{keys['name']}' is the name of a request above", slug="config-requests")
-        own = {key: value for key, value in keys.items() if key in {each.name for each in fields(RequestConfig)}}
+        own = {key: value for key, value in keys.items() if key in {field.name for field in fields(RequestConfig)}}
         content = _content(source.path.parent / keys["body_file"], place) if "body_file" in keys else None
-        found.append(RequestConfig(**own, content=content))
-    names = [request.name for request in found]
-    for number, request in enumerate(found):
+        configs.append(RequestConfig(**own, content=content))
+    names = [request.name for request in configs]
+    for number, request in enumerate(configs):
         if request.after is not None and (request.after not in names or request.after == request.name):
             raise ConfigError(
                 f"{source.place(('request', number, 'after'))}: '{request.after}' is no other request; there are {', '.join(names)}",
                 slug="config-requests",
             )
-    return RequestMix(file=name, requests=tuple(found), **values)
+    return RequestMix(file=name, requests=tuple(configs), **values)
 
 
-def require_places(mix: RequestMix, known: Iterable[str], source: TomlFile, workload: str) -> None:
+def require_places(mix: RequestMix, parameters: Iterable[str], source: TomlFile, workload: str) -> None:
     """Raise ConfigError where a request has a place for what is neither drawn nor a parameter of its workload."""
-    parameters = {*known}
     for number, request in enumerate(mix.requests):
         there = {*parameters, *_OWN, *request.draw}
         for text in _texts(request):

@@ -106,9 +106,9 @@ def _fpm(folder: Path) -> tuple[Hint, ...]:
         ("ready_command", "test -S {folder}/php.sock"),
         ("stop", "QUIT"),
     )
-    found = (Hint(pool, "fpm", fpm),)
+    hints = (Hint(pool, "fpm", fpm),)
     if web is None:
-        return found
+        return hints
     nginx = (
         ("outside", True),
         ("keep", "run"),
@@ -116,7 +116,7 @@ def _fpm(folder: Path) -> tuple[Hint, ...]:
         ("command", "exec nginx -c {folder}/nginx.conf"),
         ("stop", "QUIT"),
     )
-    return (*found, Hint(web, "web", nginx))
+    return (*hints, Hint(web, "web", nginx))
 
 
 def _pages(folder: Path) -> tuple[Hint, ...]:

@@ -34,22 +34,22 @@ def require_places(services: Sequence[ServiceConfig], workloads: Sequence[Worklo
 
     `where` tells the place of a table in the file, by its kind and number.
     """
-    known = {service.name: service for service in services}
+    by_name = {service.name: service for service in services}
     for number, service in enumerate(services):
         users = [workload for workload in workloads if workload.services is None or service.name in workload.services]
         place = where("service", number)
-        _require_known(service.commands, known, place)
+        _require_known(service.commands, by_name, place)
         _require_parameters(service, users, place)
-        _require_order(service, services[: number + 1], known, place)
+        _require_order(service, services[: number + 1], by_name, place)
     for number, workload in enumerate(workloads):
         place = where("workload", number)
-        _require_known(_texts(workload), known, place)
-        _require_named(workload, known, place)
+        _require_known(_texts(workload), by_name, place)
+        _require_named(workload, by_name, place)
 
 
-def _require_order(service: ServiceConfig, up: Sequence[ServiceConfig], known: Mapping[str, ServiceConfig], place: str) -> None:
+def _require_order(service: ServiceConfig, up: Sequence[ServiceConfig], by_name: Mapping[str, ServiceConfig], place: str) -> None:
     """Raise ConfigError where a service uses one that is not `up` when it is started; kept ones are, before all others."""
-    for other in [known[name] for name in _named(service.starting) if name in known]:
+    for other in [by_name[name] for name in _named(service.starting) if name in by_name]:
         if service.is_kept and not other.is_kept:
             raise ConfigError(
                 f"{place}: service '{service.name}' is kept over all runs, but uses '{other.name}', which is started for each; say "
@@ -83,16 +83,16 @@ def _require_parameters(service: ServiceConfig, users: Sequence[WorkloadConfig],
                     )
 
 
-def _require_named(workload: WorkloadConfig, known: Mapping[str, ServiceConfig], where: str) -> None:
+def _require_named(workload: WorkloadConfig, by_name: Mapping[str, ServiceConfig], where: str) -> None:
     """Raise ConfigError where a workload, or a service that it uses, needs a service that its `services` do not name."""
     if workload.services is None:
         return
     for name in workload.services:
-        if name not in known:
-            raise ConfigError(f"{where}: no service is named '{name}'; there are {_listed(known) or 'none'}", slug="config-service")
-    commands = (*_texts(workload), *(text for name in workload.services for text in known[name].commands))
+        if name not in by_name:
+            raise ConfigError(f"{where}: no service is named '{name}'; there are {_listed(by_name) or 'none'}", slug="config-service")
+    commands = (*_texts(workload), *(text for name in workload.services for text in by_name[name].commands))
     for other in _named(commands):
-        if other in known and other not in workload.services:
+        if other in by_name and other not in workload.services:
             raise ConfigError(f"{where}: service '{other}' is used, but not named in its 'services'; add it there", slug="config-service")
 
 
@@ -111,8 +111,8 @@ def served(workloads: Sequence[WorkloadConfig], services: Sequence[ServiceConfig
 def _may_take_turns(workload: WorkloadConfig, services: Sequence[ServiceConfig]) -> bool:
     if workload.services == ():
         return True
-    own = [each for each in services if workload.services is None or each.name in workload.services]
-    return workload.requests is not None and workload.requests.is_sequential and all(each.has_own_place for each in own)
+    own = [service for service in services if workload.services is None or service.name in workload.services]
+    return workload.requests is not None and workload.requests.is_sequential and all(service.has_own_place for service in own)
 
 
 def texts(workload: WorkloadConfig, services: Sequence[ServiceConfig]) -> tuple[str, ...]:
@@ -125,13 +125,13 @@ def _texts(workload: WorkloadConfig) -> tuple[str, ...]:
     return (*workload.commands, *((workload.requests.url,) if workload.requests else ()))
 
 
-def _require_known(commands: Iterable[str], known: Mapping[str, ServiceConfig], where: str) -> None:
+def _require_known(commands: Iterable[str], by_name: Mapping[str, ServiceConfig], where: str) -> None:
     for text in commands:
         for name, place in SERVICE_PLACE.findall(text):
-            if name in known and place not in known[name].places:
-                there = f"service '{name}' has {_listed(known[name].places)}"
-            elif name not in known and place in (PORT, FOLDER):  # others may be the command's own words
-                there = f"no service is named '{name}'; there are {_listed(known)}"
+            if name in by_name and place not in by_name[name].places:
+                there = f"service '{name}' has {_listed(by_name[name].places)}"
+            elif name not in by_name and place in (PORT, FOLDER):  # others may be the command's own words
+                there = f"no service is named '{name}'; there are {_listed(by_name)}"
             else:
                 continue
             raise ConfigError(f"{where}: '{{{name}.{place}}}' in '{text}': {there}", slug="config-service")

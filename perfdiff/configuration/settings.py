@@ -114,8 +114,8 @@ def _pattern(value: object) -> str | None:
         return None
 
 
-def _one_of(known: Sequence[str]) -> Setting:
-    return Setting(f"one of {', '.join(known)}", lambda value: value if isinstance(value, str) and value in known else None, text=True)
+def _one_of(options: Sequence[str]) -> Setting:
+    return Setting(f"one of {', '.join(options)}", lambda value: value if isinstance(value, str) and value in options else None, text=True)
 
 
 def _parameters(value: object) -> dict[str, tuple[float | str, ...]] | None:
@@ -142,7 +142,7 @@ def _count(value: object) -> str | None:
 def _drawn(value: object) -> dict[str, tuple[float | str, ...]] | None:
     if not isinstance(value, dict) or not all(NAME.fullmatch(name) for name in value):
         return None
-    return _parameters({name: [each] if isinstance(each, str) else each for name, each in value.items()})
+    return _parameters({name: [options] if isinstance(options, str) else options for name, options in value.items()})
 
 
 def _patterns(value: object) -> tuple[str, ...] | None:
@@ -163,10 +163,10 @@ def _events(value: object) -> tuple[str, ...] | None:
 
 
 def _cache_size(value: object) -> CacheSize | None:
-    found = _CACHE_SIZE.fullmatch(value) if isinstance(value, str) else None
-    if not found or not int(found[1]) or not int(found[3]):
+    match = _CACHE_SIZE.fullmatch(value) if isinstance(value, str) else None
+    if not match or not int(match[1]) or not int(match[3]):
         return None
-    return CacheSize(int(found[1]) * _UNITS[found[2]], int(found[3]))
+    return CacheSize(int(match[1]) * _UNITS[match[2]], int(match[3]))
 
 
 _positive = of_type(Annotated[float, Meta(gt=0)])

@@ -28,12 +28,12 @@ def _programs(command: str, depth: int) -> Iterator[str]:
     words = shlex.shlex(command.replace("\n", ";"), posix=True, punctuation_chars=True)
     words.whitespace_split, words.commenters = True, ""
     try:
-        found = list(words)
+        tokens = list(words)
     except ValueError:  # a quotation is not closed, as the shell will say
         return
     start = 0
-    for end in [*(place for place, word in enumerate(found) if set(word) <= _OPERATORS), len(found)]:
-        yield from _program(found[start:end], depth)
+    for end in [*(place for place, word in enumerate(tokens) if set(word) <= _OPERATORS), len(tokens)]:
+        yield from _program(tokens[start:end], depth)
         start = end + 1
 
 

@@ -85,12 +85,12 @@ def _given(overrides: Overrides, offered: Sequence[ServiceConfig]) -> WorkloadCo
 
 def _program(command: str) -> str:
     try:
-        found = program(command)
+        executable = program(command)
     except ValueError as error:
         raise ConfigError(f"the command behind `--` cannot be read: {error}", slug="config-workload") from error
-    if not found:
+    if not executable:
         raise ConfigError("the command behind `--` names no program", slug="config-workload")
-    return Path(found).name
+    return Path(executable).name
 
 
 def _of_file(source: TomlFile, offered: Sequence[ServiceConfig]) -> Iterator[WorkloadConfig]:
@@ -120,12 +120,12 @@ def _requests(source: TomlFile, values: Mapping[str, Any], keys: Keys) -> dict[s
     if "command" in values or "suite" in values:
         raise ConfigError(f"{source.place(keys)}: this [[workload]] has both 'requests' and a command; give one", slug="config-workload")
     name = values["requests"]
-    found = tomlfile.read(source.path.parent / name)
-    check_keys(found, found.table, (*settings.REQUESTS, "request"), ())
-    own = {key: value for key, value in found.table.items() if key != "request"}
-    kinds = [checked_table(found, table, settings.REQUEST, ("request", number)) for number, table in enumerate(tables(found, "request"))]
-    mix = requests.mix_of(found, checked_table(found, own, settings.REQUESTS, ()), kinds, name)
-    requests.require_places(mix, values.get("parameters", {}), found, values.get("name", ""))
+    file = tomlfile.read(source.path.parent / name)
+    check_keys(file, file.table, (*settings.REQUESTS, "request"), ())
+    own = {key: value for key, value in file.table.items() if key != "request"}
+    kinds = [checked_table(file, table, settings.REQUEST, ("request", number)) for number, table in enumerate(tables(file, "request"))]
+    mix = requests.mix_of(file, checked_table(file, own, settings.REQUESTS, ()), kinds, name)
+    requests.require_places(mix, values.get("parameters", {}), file, values.get("name", ""))
     return {"requests": mix, "command": f"python -m perfdiff.load {name} {mix.url}"}
 
 
@@ -176,19 +176,24 @@ def _check_places(workload: WorkloadConfig, place: str, remedy: str, offered: Se
 
 
 def _selected(workloads: tuple[WorkloadConfig, ...], names: tuple[str, ...]) -> tuple[WorkloadConfig, ...]:
-    known = [workload.name for workload in workloads]
+    workload_names = [workload.name for workload in workloads]
     for name in names:
-        if name not in known:
-            raise ConfigError(f"no workload is named '{name}'; there are {', '.join(known)}{nearest(name, known)}", slug="config-workload")
+        if name not in workload_names:
+            raise ConfigError(
+                f"no workload is named '{name}'; there are {', '.join(workload_names)}{nearest(name, workload_names)}",
+                slug="config-workload",
+            )
     return tuple(workload for workload in workloads if not names or workload.name in names)
 
 
 def _with_parameters(workloads: tuple[WorkloadConfig, ...], given: Mapping[str, tuple[float | str, ...]]) -> tuple[WorkloadConfig, ...]:
-    known = {name for workload in workloads for name in workload.values}
+    parameters = {name for workload in workloads for name in workload.values}
     for name in given:
-        if name not in known:
-            there = f"there are {', '.join(sorted(known))}" if known else f"write {{{name}}} in a command where its value goes"
-            raise ConfigError(f"--param {name}: no workload has this parameter; {there}{nearest(name, known)}", slug="config-parameter")
+        if name not in parameters:
+            there = f"there are {', '.join(sorted(parameters))}" if parameters else f"write {{{name}}} in a command where its value goes"
+            raise ConfigError(
+                f"--param {name}: no workload has this parameter; {there}{nearest(name, parameters)}", slug="config-parameter"
+            )
     return tuple(
         replace(workload, parameters={name: given.get(name, values) for name, values in workload.parameters.items()})
         for workload in workloads

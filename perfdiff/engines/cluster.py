@@ -50,7 +50,7 @@ class Cluster:
         waiting: deque[Any] = deque()
         try:
             who = [*self.workers] or None
-            kept = self.client.scatter(shared, workers=who, broadcast=True, hash=False) if shared else ()
+            scattered = self.client.scatter(shared, workers=who, broadcast=True, hash=False) if shared else ()
             threads = self.client.nthreads()
             most = AHEAD * max(1, sum(threads[address] for address in who or threads if address in threads))
             call, called = _by_value(), bytes(dumps(function))
@@ -58,7 +58,7 @@ class Cluster:
                 packed = bytes(dumps(item))
                 if len(packed) > SMALL:  # past the scheduler, which holds what is part of a task
                     (packed,) = self.client.scatter([packed], workers=who, hash=False)
-                waiting.append(self.client.submit(call, called, packed, *kept, workers=who, pure=False))
+                waiting.append(self.client.submit(call, called, packed, *scattered, workers=who, pure=False))
                 if len(waiting) >= most:
                     yield self._result(waiting.popleft())
             while waiting:
@@ -103,8 +103,8 @@ class Cluster:
     def agree(self, load: Callable[[], str]) -> bool:
         """Return whether every worker reads what is read here, such as files that all of them share."""
         here = load()
-        found = self.client.run(_said, load, workers=[*self.workers] or None)
-        return bool(found) and all(said == here for said in found.values())
+        answers = self.client.run(_said, load, workers=[*self.workers] or None)
+        return bool(answers) and all(said == here for said in answers.values())
 
 
 def _by_value() -> Callable[..., Any]:

@@ -33,8 +33,8 @@ class Processes:
         content = bytes(dumps(shared))
         digest = blake2b(content, digest_size=16).digest()
         run = Parallel(n_jobs=self.processes, return_as="generator")
-        found: Iterator[R] = run(delayed(_task)(function, item, digest, content) for item in items)
-        return found
+        results: Iterator[R] = run(delayed(_task)(function, item, digest, content) for item in items)
+        return results
 
     def agree(self, load: Callable[[], str]) -> bool:
         """Return that all see the same files."""

@@ -37,11 +37,11 @@ def kept(cache: Path, name: str, make: Callable[[Path], object]) -> Path:
             shutil.rmtree(folder)
         cache.mkdir(parents=True, exist_ok=True)
         with temporary.folder(f"{name}-", within=cache) as room:
-            made = room / "made"
-            made.mkdir()
-            make(made)
-            seals.close(made)
-            _keep(made, folder)
+            draft = room / "made"
+            draft.mkdir()
+            make(draft)
+            seals.close(draft)
+            _keep(draft, folder)
     except OSError as error:
         raise StoreError.about(cache, error) from error
     return folder
@@ -106,9 +106,9 @@ def run(command: Sequence[str]) -> bytes:
     return ended.stdout
 
 
-def _keep(made: Path, folder: Path) -> None:
+def _keep(draft: Path, folder: Path) -> None:
     try:
-        made.rename(folder)
+        draft.rename(folder)
     except OSError:
         if not folder.is_dir():  # else another process was first, with the same content
             raise

@@ -49,24 +49,24 @@ def places(
     index = {
         key: number
         for number, key in enumerate(
-            sorted({(file, line, code.function) for file, found in codes.items() for code in found for line in code.lines})
+            sorted({(file, line, code.function) for file, codes_of_file in codes.items() for code in codes_of_file for line in code.lines})
         )
     }
     sources = {file: text(laid.tree / file) for file in sorted({file for file, _, _ in index})}
-    found = tuple(Place(function, file, line, line_counts.text_of(sources[file], line)) for file, line, function in index)
+    numbered = tuple(Place(function, file, line, line_counts.text_of(sources[file], line)) for file, line, function in index)
     with store_errors(sheet.parent):
         sheet.write_bytes(b"".join(os.fsencode(line) + b"\n" for line in _sheet(laid, codes, index)))
-    return Places(found, sources, variables, sheet, np.arange(len(found)), len(found))
+    return Places(numbered, sources, variables, sheet, np.arange(len(numbered)), len(numbered))
 
 
 def _sheet(laid: Laid, codes: Mapping[str, Sequence[Code]], index: Mapping[tuple[str, int, str], int]) -> Iterator[str]:
     """Yield what `interpreted/lines/code_lines.c` reads. Codes of one name on the same lines cannot be told apart: they are one."""
     yield f"P {len(index)}"
-    for file, found in codes.items():
+    for file, codes_of_file in codes.items():
         paths = dict.fromkeys(map(str, (laid.tree / file, *laid.copies.get(file, ()))))
         yield from (f"F {path}" for path in paths if "\n" not in path)
         together: dict[tuple[int, int, str], dict[int, int]] = defaultdict(dict)
-        for code in found:
+        for code in codes_of_file:
             together[code.first_line, code.last_line, code.name].update({line: index[file, line, code.function] for line in code.lines})
         for (first, last, name), numbers in together.items():
             pairs = "".join(f" {line} {number}" for line, number in numbers.items())

@@ -28,6 +28,6 @@ def is_byte_code(path: str) -> bool:
 
 def source_of(path: str) -> str | None:
     """Return the source of what an interpreter keeps in a folder beside it, None of other files."""
-    kept = PurePosixPath(path)
-    suffix = next((files.source_suffix for files in _FILES if kept.parent.name in files.kept_folders), None)
-    return None if suffix is None else str(kept.parent.parent / f"{kept.name.partition('.')[0]}{suffix}")
+    file = PurePosixPath(path)
+    suffix = next((files.source_suffix for files in _FILES if file.parent.name in files.kept_folders), None)
+    return None if suffix is None else str(file.parent.parent / f"{file.name.partition('.')[0]}{suffix}")

@@ -54,13 +54,13 @@ class Places:
         for path in _files(folder):
             content = path.read_bytes()
             if _has_begun(content):  # else its process had no room to count in, or was killed before it did, and is lost
-                told = self.counts_in(content, self.counted)
-                if told is None:
+                process_counts = self.counts_in(content, self.counted)
+                if process_counts is None:
                     raise RecordingError(
                         f"the counts of lines in {path.name} are damaged: {len(content)} bytes for {self.counted} lines; run it again",
                         slug="places-damaged",
                     )
-                counts += told
+                counts += process_counts
         return counts[self.numbers]
 
     def lost(self, folder: Path) -> int:

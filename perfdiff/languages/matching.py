@@ -28,16 +28,18 @@ def match(base: Program, head: Program, dialect: Dialect) -> tuple[Counterpart, 
     """Pair the functions of both revisions and say how each differs; functions without any difference are returned as well."""
     pairs = pair(base, head, dialect)
     renames = frozenset(
-        (one.base.name, one.head.name) for one in pairs if one.base is not None and one.head is not None and one.base.name != one.head.name
+        (pair.base.name, pair.head.name)
+        for pair in pairs
+        if pair.base is not None and pair.head is not None and pair.base.name != pair.head.name
     )
     comparison = _Comparison(base, head, renames, dialect)
-    verdicts = [comparison.verdict(one) for one in pairs]
+    verdicts = [comparison.verdict(pair) for pair in pairs]
     graph = _Graph(pairs)
     _stand_in_for_unprobed(pairs, verdicts, graph)
     _callers(pairs, verdicts, graph, dialect)
     return tuple(
-        Counterpart(one.base, one.head, verdict.change, verdict.reasons, verdict.culprits)
-        for one, verdict in zip(pairs, verdicts, strict=True)
+        Counterpart(pair.base, pair.head, verdict.change, verdict.reasons, verdict.culprits)
+        for pair, verdict in zip(pairs, verdicts, strict=True)
     )
 
 
@@ -46,17 +48,17 @@ class _Comparison:
 
     def __init__(self, base: Program, head: Program, renames: Renames, dialect: Dialect) -> None:
         self._base, self._head, self._renames, self._dialect = base.declarations, head.declarations, renames, dialect
-        self._base_entities = {one.entity for one in base.declarations.values()}
-        self._head_entities = {one.entity for one in head.declarations.values()}
+        self._base_entities = {declaration.entity for declaration in base.declarations.values()}
+        self._head_entities = {declaration.entity for declaration in head.declarations.values()}
         self._differing = {key for key in self._base.keys() & self._head.keys() if not _is_same(self._base[key], self._head[key])}
 
-    def verdict(self, one: Pair) -> _Verdict:
+    def verdict(self, pair: Pair) -> _Verdict:
         """Return how a function differs, its callees left out of account."""
-        if one.base is None:
+        if pair.base is None:
             return _Verdict(Change.ADDED, (ChangeReason(ReasonKind.ONE_SIDED, "added"),))
-        if one.head is None:
+        if pair.head is None:
             return _Verdict(Change.REMOVED, (ChangeReason(ReasonKind.ONE_SIDED, "removed"),))
-        base, head = one.base, one.head
+        base, head = pair.base, pair.head
         text = self._dialect.text_reasons(base, head, self._renames)
         uses, culprits = self._dependencies(base, head, same_text=not text)
         moved = _moved(base, head)
@@ -73,13 +75,13 @@ class _Comparison:
         if base.uses == head.uses and self._differing.isdisjoint(base.uses):
             return (), ()
         before, after = _by_name(base, self._base), _by_name(head, self._head)
-        found = []
+        differences = []
         for entity in sorted(before.keys() & after.keys(), key=str):
             first, second = before[entity][0], after[entity][0]
-            if {one.fingerprint for one in before[entity]} == {one.fingerprint for one in after[entity]}:
+            if {declaration.fingerprint for declaration in before[entity]} == {declaration.fingerprint for declaration in after[entity]}:
                 continue
             if not is_renamed(first, second, self._renames):
-                found.append((f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", entity))
+                differences.append((f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", entity))
         if same_text:
             gone, new = before.keys() - after.keys() - self._head_entities, after.keys() - before.keys() - self._base_entities
             removed = [
@@ -91,16 +93,16 @@ class _Comparison:
                 for entity in _without_equals(new, gone, after, before)
             ]
             # Beside a declaration that differs, which may be what else is used now, only what the text itself names is sure to matter.
-            words = set(self._dialect.tokens(head)) if found else set()
-            found = [each for each in (*removed, *added) if not found or each[1].name in words] + found
-        found += self._flag_changes(base, head)
-        return tuple(depends_reason(says) for says, _ in found), tuple(entity for _, entity in found)
+            words = set(self._dialect.tokens(head)) if differences else set()
+            differences = [difference for difference in (*removed, *added) if not differences or difference[1].name in words] + differences
+        differences += self._flag_changes(base, head)
+        return tuple(depends_reason(says) for says, _ in differences), tuple(entity for _, entity in differences)
 
     def _flag_changes(self, base: FunctionDefinition, head: FunctionDefinition) -> list[tuple[str, Entity]]:
         before = {key: self._base[key] for key in base.uses if key.startswith(FLAGS)}
         after = {key: self._head[key] for key in head.uses if key.startswith(FLAGS)}
         common = sorted(before.keys() & after.keys())
-        found = [
+        differences = [
             (_flag_difference(before[key], after[key]), after[key].entity)
             for key in common
             if before[key].fingerprint != after[key].fingerprint
@@ -109,11 +111,13 @@ class _Comparison:
             not common
             and before
             and after
-            and {one.fingerprint for one in before.values()}.isdisjoint(one.fingerprint for one in after.values())
+            and {declaration.fingerprint for declaration in before.values()}.isdisjoint(
+                declaration.fingerprint for declaration in after.values()
+            )
         ):
             first, second = min(before.items())[1], min(after.items())[1]
-            found.append((_flag_difference(first, second), second.entity))
-        return found
+            differences.append((_flag_difference(first, second), second.entity))
+        return differences
 
 
 def _is_same(base: Declaration, head: Declaration) -> bool:
@@ -121,19 +125,19 @@ def _is_same(base: Declaration, head: Declaration) -> bool:
 
 
 def _by_name(definition: FunctionDefinition, declarations: Mapping[str, Declaration]) -> dict[Entity, list[Declaration]]:
-    found: dict[Entity, list[Declaration]] = defaultdict(list)
+    by_entity: dict[Entity, list[Declaration]] = defaultdict(list)
     for key in sorted(definition.uses):
         if not key.startswith(FLAGS):
-            found[declarations[key].entity].append(declarations[key])
-    return found
+            by_entity[declarations[key].entity].append(declarations[key])
+    return by_entity
 
 
 def _without_equals(
     entities: set[Entity], others: set[Entity], own: Mapping[Entity, list[Declaration]], other: Mapping[Entity, list[Declaration]]
 ) -> list[Entity]:
     """Return the entities whose declaration does not live on as one of the others."""
-    known = {one.fingerprint for entity in others for one in other[entity]}
-    return sorted((entity for entity in entities if own[entity][0].fingerprint not in known), key=str)
+    fingerprints = {declaration.fingerprint for entity in others for declaration in other[entity]}
+    return sorted((entity for entity in entities if own[entity][0].fingerprint not in fingerprints), key=str)
 
 
 def _at(declaration: Declaration) -> str:
@@ -161,12 +165,12 @@ class _Graph:
     """Which pairs call which, on either side, by position in the list of pairs."""
 
     def __init__(self, pairs: list[Pair]) -> None:
-        base = {one.base.key: index for index, one in enumerate(pairs) if one.base is not None}
-        head = {one.head.key: index for index, one in enumerate(pairs) if one.head is not None}
+        base = {pair.base.key: index for index, pair in enumerate(pairs) if pair.base is not None}
+        head = {pair.head.key: index for index, pair in enumerate(pairs) if pair.head is not None}
         self.callers: dict[int, set[int]] = defaultdict(set)
-        for index, one in enumerate(pairs):
-            callees = {base[key] for key in one.base.calls if key in base} if one.base is not None else set[int]()
-            callees |= {head[key] for key in one.head.calls if key in head} if one.head is not None else set[int]()
+        for index, sides in enumerate(pairs):
+            callees = {base[key] for key in sides.base.calls if key in base} if sides.base is not None else set[int]()
+            callees |= {head[key] for key in sides.head.calls if key in head} if sides.head is not None else set[int]()
             for callee in callees - {index}:
                 self.callers[callee].add(index)
 

@@ -30,11 +30,11 @@ class Number:
     mark: str = ""
 
     @classmethod
-    def matched(cls, found: re.Match[str], group: str) -> Self:
+    def matched(cls, match: re.Match[str], group: str) -> Self:
         """Return the number that a group of a match has, behind a `#`; where the group matches nothing, it is the first unit's."""
-        if not found[group]:
-            return cls(found.end(), found.end(), 1, "#")
-        return cls(found.start(group), found.end(), int(found[group]))
+        if not match[group]:
+            return cls(match.end(), match.end(), 1, "#")
+        return cls(match.start(group), match.end(), int(match[group]))
 
 
 Find = Callable[[str, int], Number | None]  # the first number of a key behind a place
@@ -51,7 +51,7 @@ class _Unit:
     @property
     def digest(self) -> str:
         """Return a digest of what it does."""
-        return digest(sorted(f"{one.key[len(self.prefix) :]} {one.tokens}" for one in self.functions))
+        return digest(sorted(f"{function.key[len(self.prefix) :]} {function.tokens}" for function in self.functions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +66,28 @@ class Alignment:
     ) -> Iterator[tuple[str, str]]:
         """Yield the keys of head and those that they have in base, of functions whose keys begin with `before` and `after` there."""
         first, second = self._units(base, before), self._units(head, after)
-        for one in head:
-            if self.find(one.key, len(after)) is None:
-                yield one.key, before + one.key[len(after) :]
+        for function in head:
+            if self.find(function.key, len(after)) is None:
+                yield function.key, before + function.key[len(after) :]
         for stem, units in second.items():
             others = first.get(stem, [])
             pairs = _pairs(others, units, self.tokens)
-            free = iter(range(max((each.number for each in (*others, *units)), default=0) + 1, 1 << 30))
+            free = iter(range(max((unit.number for unit in (*others, *units)), default=0) + 1, 1 << 30))
             for index, unit in enumerate(units):
                 if index in pairs:
                     other = others[pairs[index]]
                     yield from self.keys(other.functions, unit.functions, other.prefix, unit.prefix)
                 else:
                     prefix = f"{before}{stem}{next(free)}"
-                    yield from ((one.key, prefix + one.key[len(unit.prefix) :]) for one in unit.functions)
+                    yield from ((function.key, prefix + function.key[len(unit.prefix) :]) for function in unit.functions)
 
     def _units(self, functions: Iterable[FunctionDefinition], under: str) -> dict[str, list[_Unit]]:
         """Return what has a number and begins directly under a prefix, by what stands before the number, in order."""
         groups: dict[str, dict[tuple[int, str], list[FunctionDefinition]]] = defaultdict(lambda: defaultdict(list))
-        for one in functions:
-            found = self.find(one.key, len(under))
-            if found is not None:
-                groups[one.key[len(under) : found.start] + found.mark][found.value, one.key[: found.end]].append(one)
+        for function in functions:
+            ordinal = self.find(function.key, len(under))
+            if ordinal is not None:
+                groups[function.key[len(under) : ordinal.start] + ordinal.mark][ordinal.value, function.key[: ordinal.end]].append(function)
         return {
             stem: [_Unit(prefix, number, tuple(group)) for (number, prefix), group in sorted(units.items())]
             for stem, units in groups.items()
@@ -118,14 +118,14 @@ def with_name(function: FunctionDefinition, before: FunctionDefinition | None) -
 
 def _pairs(base: Sequence[_Unit], head: Sequence[_Unit], tokens: Tokens) -> dict[int, int]:
     """Return by index in head which unit of base is the same: those that do the same in the same order, then what is left between."""
-    before, after = [one.digest for one in base], [one.digest for one in head]
-    found: dict[int, int] = {}
+    before, after = [unit.digest for unit in base], [unit.digest for unit in head]
+    base_index: dict[int, int] = {}
     gap = (0, 0)
     for start, other, size in SequenceMatcher(None, before, after, autojunk=False).get_matching_blocks():
-        found |= _between(base, head, (gap[0], start), (gap[1], other), tokens)
-        found |= {other + step: start + step for step in range(size)}
+        base_index |= _between(base, head, (gap[0], start), (gap[1], other), tokens)
+        base_index |= {other + step: start + step for step in range(size)}
         gap = start + size, other + size
-    return found
+    return base_index
 
 
 def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int], new: tuple[int, int], tokens: Tokens) -> dict[int, int]:
@@ -134,12 +134,12 @@ def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int],
     words = {("base", index): _words(base[index], tokens) for index in range(*old)}
     words |= {("head", index): _words(head[index], tokens) for index in range(*new)}
     scored = sorted(((similarity(words["base", i], words["head", j]), -i, -j) for i in range(*old) for j in range(*new)), reverse=True)
-    found: dict[int, int] = {}
+    base_index: dict[int, int] = {}
     for score, i, j in scored:
-        if score >= _ALIKE and -j not in found and -i not in found.values():
-            found[-j] = -i
-    return found
+        if score >= _ALIKE and -j not in base_index and -i not in base_index.values():
+            base_index[-j] = -i
+    return base_index
 
 
 def _words(unit: _Unit, tokens: Tokens) -> Counter[str]:
-    return Counter(token for one in unit.functions for token in tokens(one))
+    return Counter(token for function in unit.functions for token in tokens(function))

@@ -69,13 +69,13 @@ class Packs:
         What cannot be parsed is no problem where all have it alike; what is compiled depends on more than its own file.
         """
         serving = self._serving(built)
-        found = [pack.index(built, depth=depth, others=others) for pack in serving]
+        programs = [pack.index(built, depth=depth, others=others) for pack in serving]
         return Program(
-            functions={key: value for program in found for key, value in program.functions.items()},
-            declarations={key: value for program in found for key, value in program.declarations.items()},
+            functions={key: value for program in programs for key, value in program.functions.items()},
+            declarations={key: value for program in programs for key, value in program.declarations.items()},
             problems=tuple(
                 problem
-                for pack, program in zip(serving, found, strict=True)
+                for pack, program in zip(serving, programs, strict=True)
                 for problem in program.problems
                 if pack is self.compiled or not _is_alike(problem.file, others)
             ),
@@ -118,10 +118,10 @@ class Packs:
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables that workloads of a build run with, besides their `environment`."""
-        found: dict[str, str] = {}
+        variables: dict[str, str] = {}
         for pack in self._all:
-            found |= pack.variables(built, {**environment, **found})
-        return found
+            variables |= pack.variables(built, {**environment, **variables})
+        return variables
 
     def byte_code(self, built: PlainBuild) -> tuple[str, ...]:
         """Return files of a tree that packs compiled, and that runs leave by themselves if the program lets them."""
@@ -133,12 +133,12 @@ class Packs:
 
     def attach(self, phase: Phase, built: PlainBuild, probes: Iterable[Probe], folder: Path) -> dict[str, str]:
         """Return the variables that put probes into the processes of a run, those that are not in its sources; files go to `folder`."""
-        known = list(probes)
+        probes = list(probes)
         return {
             name: value
             for pack in self._serving(built)
             for name, value in pack.attach(
-                phase, built, [probe for probe in known if probe.definition.language == pack.name], folder
+                phase, built, [probe for probe in probes if probe.definition.language == pack.name], folder
             ).items()
         }
 
@@ -188,22 +188,22 @@ class _Workplaces:
 
     @property
     def identity(self) -> str:
-        return "\n".join(one.identity for one in self.each)
+        return "\n".join(pack.identity for pack in self.each)
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
-        found: dict[str, str] = {}
+        variables: dict[str, str] = {}
         commands = []
-        for one in self.each:
-            made = one.prepare(beside, tree, place, {**environment, **found})
-            found |= made.variables
-            commands.append(made.command)
-        return Prepared(found, " && ".join(filter(None, commands)))
+        for pack in self.each:
+            prepared = pack.prepare(beside, tree, place, {**environment, **variables})
+            variables |= prepared.variables
+            commands.append(prepared.command)
+        return Prepared(variables, " && ".join(filter(None, commands)))
 
     def broken(self, beside: Path) -> str | None:
-        return next(filter(None, (one.broken(beside) for one in self.each)), None)
+        return next(filter(None, (pack.broken(beside) for pack in self.each)), None)
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
-        return tuple(note for one in self.each for note in one.finish(beside, tree, place, environment))
+        return tuple(note for pack in self.each for note in pack.finish(beside, tree, place, environment))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,8 +240,8 @@ class _Places:
 
     @property
     def places(self) -> tuple[Place, ...]:
-        found = self._unordered
-        return tuple(found[index] for index in self._order)
+        places = self._unordered
+        return tuple(places[index] for index in self._order)
 
     @property
     def sources(self) -> Mapping[str, tuple[str, ...]]:
@@ -262,11 +262,11 @@ class _Places:
 
     @property
     def _order(self) -> list[int]:
-        found = self._unordered
-        return sorted(range(len(found)), key=lambda index: (found[index].file, found[index].line, found[index].function))
+        places = self._unordered
+        return sorted(range(len(places)), key=lambda index: (places[index].file, places[index].line, places[index].function))
 
 
 def _is_alike(file: str, builds: Sequence[PlainBuild]) -> bool:
     """Return whether several builds have the same file, to the byte."""
     files = [build.tree / file for build in builds]
-    return len(files) > 1 and all(each.is_file() for each in files) and len({each.read_bytes() for each in files}) == 1
+    return len(files) > 1 and all(path.is_file() for path in files) and len({path.read_bytes() for path in files}) == 1

@@ -46,20 +46,20 @@ class _Pairing:
         self._dialect = dialect
         shared = base.functions.keys() & head.functions.keys()
         self._pairs = [Pair(base.functions[key], head.functions[key]) for key in shared]
-        self._base = {key: one for key, one in base.functions.items() if key not in shared}
-        self._head = {key: one for key, one in head.functions.items() if key not in shared}
+        self._base = {key: function for key, function in base.functions.items() if key not in shared}
+        self._head = {key: function for key, function in head.functions.items() if key not in shared}
 
     def pairs(self) -> list[Pair]:
         """Return the pairs, by place in head, those without head last."""
-        self._by(lambda one: (one.name, one.file))
-        self._by(lambda one: (one.name, one.signature))
-        self._by(lambda one: one.name)
-        self._by(lambda one: one.tokens if one.tokens and self._is_large(one) else one.key)
-        self._by(lambda one: (one.file, self._anonymous_text(one)))
-        self._by(lambda one: self._anonymous_text(one) if self._is_large(one) else one.key)
+        self._by(lambda function: (function.name, function.file))
+        self._by(lambda function: (function.name, function.signature))
+        self._by(lambda function: function.name)
+        self._by(lambda function: function.tokens if function.tokens and self._is_large(function) else function.key)
+        self._by(lambda function: (function.file, self._anonymous_text(function)))
+        self._by(lambda function: self._anonymous_text(function) if self._is_large(function) else function.key)
         self._by_similarity()
-        alone = [Pair(one, None) for one in self._base.values()] + [Pair(None, one) for one in self._head.values()]
-        return sorted(self._pairs + alone, key=lambda one: (one.head is None, one.shown.file, one.shown.start, one.shown.key))
+        alone = [Pair(function, None) for function in self._base.values()] + [Pair(None, function) for function in self._head.values()]
+        return sorted(self._pairs + alone, key=lambda pair: (pair.head is None, pair.shown.file, pair.shown.start, pair.shown.key))
 
     def _by(self, feature: Callable[[FunctionDefinition], Hashable]) -> None:
         """Pair what is left where `feature` is found exactly once on either side."""
@@ -73,8 +73,8 @@ class _Pairing:
         del self._head[head.key]
 
     def _by_similarity(self) -> None:
-        base = {one.key: self._trigrams(one) for one in self._base.values() if self._is_large(one)}
-        head = {one.key: self._trigrams(one) for one in self._head.values() if self._is_large(one)}
+        base = {function.key: self._trigrams(function) for function in self._base.values() if self._is_large(function)}
+        head = {function.key: self._trigrams(function) for function in self._head.values() if self._is_large(function)}
         scored = [
             (similarity(base[key], head[other]), self._base[key].name == self._head[other].name, key, other)
             for key, others in _candidates(base, head).items()
@@ -104,8 +104,8 @@ def _unique(
     definitions: Iterable[FunctionDefinition], feature: Callable[[FunctionDefinition], Hashable]
 ) -> dict[Hashable, FunctionDefinition]:
     groups: dict[Hashable, list[FunctionDefinition]] = defaultdict(list)
-    for one in definitions:
-        groups[feature(one)].append(one)
+    for definition in definitions:
+        groups[feature(definition)].append(definition)
     return {value: group[0] for value, group in groups.items() if len(group) == 1}
 
 
@@ -120,8 +120,8 @@ def _candidates(base: dict[str, Trigrams], head: dict[str, Trigrams]) -> dict[st
     for key, trigrams in head.items():
         for trigram in trigrams:
             holders[trigram].append(key)
-    found = {}
+    similar = {}
     for key, trigrams in base.items():
         shared = Counter(other for trigram in trigrams for other in holders.get(trigram, ()))
-        found[key] = [other for other, _ in shared.most_common(_CANDIDATES)]
-    return found
+        similar[key] = [other for other, _ in shared.most_common(_CANDIDATES)]
+    return similar

@@ -182,9 +182,9 @@ class Counterpart:
     @property
     def shown(self) -> FunctionDefinition:
         """Return the definition that the function is shown by, head's where there is one."""
-        found = self.head or self.base
-        assert found is not None, "a counterpart exists on one side at least"
-        return found
+        definition = self.head or self.base
+        assert definition is not None, "a counterpart exists on one side at least"
+        return definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,7 +414,7 @@ class Language(Protocol):
 class Compiled(Language, Protocol):
     """A pack whose probes are written into the sources of a tree, and compiled with them."""
 
-    def insert(self, tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
+    def insert(self, tree: Path, probes: Sequence[Probe], plain_tree: Path | None = None) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit."""
         ...
 

@@ -28,7 +28,7 @@ def all_differing(base: Path, head: Path) -> Iterator[tuple[str, Mapping[int, Pa
     """
     files = [dict(_files(tree)) for tree in (base, head)]
     for name in sorted(files[0].keys() | files[1].keys()):
-        present = {side: found[name] for side, found in enumerate(files) if name in found}
+        present = {side: by_name[name] for side, by_name in enumerate(files) if name in by_name}
         if len(present) < len(files) or not _is_same_file(present[0], present[1]):
             yield name, present
 

@@ -37,21 +37,21 @@ def plan(mix: RequestMix, values: Values, url: str) -> list[Planned]:
     """Return the requests of a run with these parameters; raise WorkloadError where its numbers are none, or nothing may follow."""
     rng = random.Random(f"perfdiff:{mix.seed}")
     text = rng.randbytes(_BLOCK_BYTES).translate(bytes(_LETTERS[byte & 31] for byte in range(256)))
-    found: list[Planned] = []
+    requests: list[Planned] = []
     places: list[list[int]] = [[] for _ in mix.requests]
     names = [request.name for request in mix.requests]
     for kind in _kinds(mix, rng, _whole(mix.count, values, "count")):
         request = mix.requests[kind]
         number = len(places[kind])
-        known = {**values, NUMBER: number, URL: url}
-        known |= {name: _drawn(options, known, rng) for name, options in request.draw.items()}
-        body = _body(request, known, text, rng)
+        place_values = {**values, NUMBER: number, URL: url}
+        place_values |= {name: _drawn(options, place_values, rng) for name, options in request.draw.items()}
+        body = _body(request, place_values, text, rng)
         needs = places[names.index(request.after)][number] if request.after else None
-        path = filled(request.path, known, lambda value: quote(value, safe=""))
-        headers = {name: filled(value, known) for name, value in request.headers.items()}
-        places[kind].append(len(found))
-        found.append(Planned(kind, request.method, path, headers, body, needs))
-    return found
+        path = filled(request.path, place_values, lambda value: quote(value, safe=""))
+        headers = {name: filled(value, place_values) for name, value in request.headers.items()}
+        places[kind].append(len(requests))
+        requests.append(Planned(kind, request.method, path, headers, body, needs))
+    return requests
 
 
 def filled(text: str, values: Values, written: Callable[[str], str] = str) -> str:
@@ -62,11 +62,11 @@ def filled(text: str, values: Values, written: Callable[[str], str] = str) -> st
 def _kinds(mix: RequestMix, rng: random.Random, count: int) -> Iterator[int]:
     """Yield the kinds of requests: the first ones of each, then the mix, by weight among those whose forerunners are there."""
     names = [request.name for request in mix.requests]
-    made = [0] * len(names)
+    counts = [0] * len(names)
 
     def may(kind: int) -> bool:
         after = mix.requests[kind].after
-        return after is None or made[kind] < made[names.index(after)]
+        return after is None or counts[kind] < counts[names.index(after)]
 
     for kind, request in enumerate(mix.requests):
         for _ in range(request.first):
@@ -75,7 +75,7 @@ def _kinds(mix: RequestMix, rng: random.Random, count: int) -> Iterator[int]:
                     f"{mix.file}: request '{request.name}' comes after '{request.after}', but more of it are to be first",
                     slug="requests-few",
                 )
-            made[kind] += 1
+            counts[kind] += 1
             yield kind
     for _ in range(count):
         open_ = [kind for kind, request in enumerate(mix.requests) if request.weight > 0 and may(kind)]
@@ -84,7 +84,7 @@ def _kinds(mix: RequestMix, rng: random.Random, count: int) -> Iterator[int]:
                 f"{mix.file}: no request may be next: all come after others that have no weight; give one a weight", slug="requests-few"
             )
         (kind,) = rng.choices(open_, [mix.requests[kind].weight for kind in open_])
-        made[kind] += 1
+        counts[kind] += 1
         yield kind
 
 
@@ -120,9 +120,9 @@ def _size(asked: str, values: Values, rng: random.Random) -> int:
 def _whole(asked: str, values: Values, key: str) -> int:
     text = filled(asked, values)
     try:
-        found = int(float(text))
+        number = int(float(text))
     except ValueError:
-        found = -1
-    if found < 0:
+        number = -1
+    if number < 0:
         raise WorkloadError(f"'{key}' of the requests is '{text}', but must be a whole number of at least 0", slug="requests-few")
-    return found
+    return number

@@ -63,9 +63,9 @@ def _digest(answers: Sequence[Answer]) -> str:
     return whole.hexdigest()
 
 
-def write(path: Path, found: Results) -> None:
+def write(path: Path, results: Results) -> None:
     """Write results."""
-    path.write_text(json.dumps(codec.encode(found)))
+    path.write_text(json.dumps(codec.encode(results)))
 
 
 def read(path: Path) -> Results:

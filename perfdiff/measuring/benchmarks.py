@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from perfdiff import units
 from perfdiff.build import options
@@ -82,7 +83,7 @@ def _turns(workloads: Sequence[WorkloadConfig]) -> Iterator[list[WorkloadConfig]
     suites = [(workload, workload.suite) for workload in workloads if workload.suite is not None]
     yield [workload for workload, suite in suites if not suite.guessed]
     guessed = [(workload, frameworks()[suite.kind].framework.material) for workload, suite in suites if suite.guessed]
-    for _, alike in itertools.groupby(guessed, key=lambda each: each[1]):
+    for _, alike in itertools.groupby(guessed, key=itemgetter(1)):
         yield [workload for workload, _ in alike]
 
 

@@ -46,14 +46,14 @@ def _subjects(bench: Bench, programs: Mapping[Side, Program], plain: Mapping[Sid
         return Subjects.alone(programs[Side.BASE].functions.values()), None
     pairs = bench.packs.match(programs[Side.BASE], programs[Side.HEAD])
     code = bench.packs.same_code(plain[Side.BASE], plain[Side.HEAD], pairs)
-    known = pairs if bench.request.followed else bench.packs.compared(pairs, code)
-    return Subjects.number(cleared(known, code), bench.request.followed, bench.request.config.budgeted), code
+    compared = pairs if bench.request.followed else bench.packs.compared(pairs, code)
+    return Subjects.number(cleared(compared, code), bench.request.followed, bench.request.config.budgeted), code
 
 
 def _toolchain(bench: Bench, programs: Mapping[Side, Program], plain: Mapping[Side, Built]) -> toolchain.Toolchain:
     """Return what the sides are made of, and what head runs on, or base where it is measured alone."""
-    found = toolchain.look(programs, plain, bench.request.config.workloads, bench.request.environment)
-    return replace(found, libraries=(*found.libraries, *bench.packs.runs_on(plain[bench.sides[-1]])))
+    tools = toolchain.look(programs, plain, bench.request.config.workloads, bench.request.environment)
+    return replace(tools, libraries=(*tools.libraries, *bench.packs.runs_on(plain[bench.sides[-1]])))
 
 
 def _told(bench: Bench, plain: Mapping[Side, Built]) -> tuple[Note, ...]:

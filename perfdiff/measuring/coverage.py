@@ -80,8 +80,8 @@ def covered(bench: Bench, site: Site, measured: Collection[int], passed: Passed)
 
 def untimed(site: Site) -> Site:
     """Return what there is to tell where no build with probes could be made or run: what changed is open, and may have run."""
-    known = site.reach or reach.reached(site.subjects, (), ())
-    return replace(site, measured=site.measured | site.subjects.suspects, reach=known)
+    reached = site.reach or reach.reached(site.subjects, (), ())
+    return replace(site, measured=site.measured | site.subjects.suspects, reach=reached)
 
 
 def require_calls(bench: Bench, called: Mapping[tuple[int, Side], frozenset[int]], probes: Probes, built: Mapping[Side, Built]) -> None:

@@ -74,7 +74,7 @@ class Duets:
             self._clocks[name] = self._clocks.get(name, 0) + 1
             if self._clocks[name] == SIGNS:
                 self._part(pair[0], *_CLOCKED)
-        return [(replace(run, clocked=self._clocks.get(name, 0) == SIGNS), kept) for run, kept in apart]
+        return [(replace(run, clocked=self._clocks.get(name, 0) == SIGNS), recording) for run, recording in apart]
 
     def _may_run_together(self, pair: Sequence[Slot], before: Sequence[Run], runs: Sequence[Run]) -> bool:
         by_side = [[run for run in before if run.side is side] for side in Side]
@@ -119,8 +119,8 @@ class Duets:
     def _waits_at_times(self, pair: Sequence[Slot], together: Collected, runs: Sequence[Run]) -> bool:
         """Return whether runs made together show that the program waits now and then; then the others are made apart, and timed as well."""
         alike = [run for run in runs if run.phase is Phase.PLAIN and run.point == pair[0].point.id and run.together]
-        made = [*alike, *(run for run, _ in together)]
-        if self.collector.takes_turns(pair[0]) or not any(waits([run for run in made if run.side is side]) for side in Side):
+        duets = [*alike, *(run for run, _ in together)]
+        if self.collector.takes_turns(pair[0]) or not any(waits([run for run in duets if run.side is side]) for side in Side):
             return False
         self._alone.add(pair[0].point.workload)
         return True
@@ -142,7 +142,7 @@ class Duets:
         """Return the runs of a pair made at the same time, None where they disturbed each other by more than their speed."""
         cpu = random.Random(f"{self.collector.seed}:{pair[0].point.id}:{pair[0].block}").choice(sorted(os.sched_getaffinity(0)))
         try:
-            made = self.collector.collect_together(pair, {cpu}, advance)
+            collected = self.collector.collect_together(pair, {cpu}, advance)
         except DiskFilledError:
             raise
         except StraysError as error:
@@ -151,24 +151,24 @@ class Duets:
         except WorkloadError as error:
             self._part(pair[0], f"fails ({error})", _SHARES)
             return None
-        plain = [(run, [each for each in before if each.side is run.side]) for run, _ in made if run.phase is Phase.PLAIN]
+        plain = [(run, [earlier for earlier in before if earlier.side is run.side]) for run, _ in collected if run.phase is Phase.PLAIN]
         if any(prints_otherwise(run, alone) for run, alone in plain):
-            is_clocked = self._seems_clocked(pair, made, before)
+            is_clocked = self._seems_clocked(pair, collected, before)
             if is_clocked:  # what it prints is how often it did its work
                 self._clocks[pair[0].point.workload] = SIGNS
             self._part(pair[0], *(_CLOCKED if is_clocked else ("prints something else", _SHARES)))
             return None
-        return made
+        return collected
 
     def _seems_clocked(self, pair: Sequence[Slot], together: Collected, alone: Sequence[Run]) -> bool:
         """Return whether whole runs made together lasted as long as those `alone`, on much less CPU time; learn where they did it all."""
         name = pair[0].point.workload
         if name in self._works or together[0][0].phase is not Phase.PLAIN or self.collector.takes_turns(pair[0]):
             return False
-        runs = [(run, [each for each in alone if each.side is run.side]) for run, _ in together]
-        if all(run.cpu_ns >= DOES_ALL * min(each.cpu_ns for each in others) for run, others in runs):
+        runs = [(run, [other for other in alone if other.side is run.side]) for run, _ in together]
+        if all(run.cpu_ns >= DOES_ALL * min(other.cpu_ns for other in others) for run, others in runs):
             self._works.add(name)
-        return all(_ended_by_the_clock(*each) for each in runs)
+        return all(_ended_by_the_clock(*comparison) for comparison in runs)
 
     def _part(self, slot: Slot, what: str, why: str) -> None:
         name = slot.point.workload
@@ -187,7 +187,7 @@ def _have_several(runs: Sequence[Run]) -> bool:
 
 def _ended_by_the_clock(run: Run, alone: Sequence[Run]) -> bool:
     """Return whether a run beside another one lasted as long as those alone, and got much less CPU time."""
-    least_ns, last_ns = min(each.cpu_ns for each in alone), min(each.wall_ns for each in alone)
+    least_ns, last_ns = min(other.cpu_ns for other in alone), min(other.wall_ns for other in alone)
     return run.cpu_ns < DOES_LESS * least_ns and run.wall_ns < LASTS_AS_LONG * last_ns
 
 

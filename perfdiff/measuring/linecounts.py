@@ -50,12 +50,12 @@ def count(  # noqa: PLR0913, PLR0917 (what is counted where)
         return LineCounts(notes=variant.notes if variant else ())
     collector.targets = {**collector.targets, **variant.targets}
     try:
-        found = _counted(bench, collector, variant, counting.shortest_first(points, runs))
+        line_counts = _counted(bench, collector, variant, counting.shortest_first(points, runs))
     except (DiskFilledError, StoreError):
         raise
     except (MeasurementError, RevisionError) as error:
-        found = LineCounts(notes=(placing.failed(str(error)),))
-    return LineCounts(found.experiment, (*variant.notes, *(note for note in found.notes if note not in site.notes)))
+        line_counts = LineCounts(notes=(placing.failed(str(error)),))
+    return LineCounts(line_counts.experiment, (*variant.notes, *(note for note in line_counts.notes if note not in site.notes)))
 
 
 def _counted(bench: Bench, collector: Collector, variant: Variant, points: Sequence[Point]) -> LineCounts:
@@ -69,5 +69,5 @@ def _counted(bench: Bench, collector: Collector, variant: Variant, points: Seque
         return LineCounts()
     base = placing.counted(collector, Side.BASE, variant.built[Side.BASE], head.points, advance)
     revisions = {Side.BASE: bench.pins.base.revision, Side.HEAD: bench.pins.head.revision}
-    found = PlaceExperiment(revisions, {Side.BASE: base, Side.HEAD: head}, counterparts.heads(bench.pins, base, head))
-    return LineCounts(found, tuple(dict.fromkeys((*base.notes, *head.notes))))
+    experiment = PlaceExperiment(revisions, {Side.BASE: base, Side.HEAD: head}, counterparts.heads(bench.pins, base, head))
+    return LineCounts(experiment, tuple(dict.fromkeys((*base.notes, *head.notes))))

@@ -32,7 +32,7 @@ _OF_GIT = ".git/"  # a tree borrows the checkout's objects
 LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
 
 
-def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, ...], frozenset[str]]:
+def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, ...], frozenset[str]]:
     """Return the files outside of the trees that runs read for both sides, and those of the trees that they met.
 
     One run of each side of the shortest point tells. The former are files that both sides open, and that were written while the last of
@@ -40,7 +40,7 @@ def read_outside(bench: Bench, site: Site, made: list[Run]) -> tuple[tuple[str, 
     missing, and files of the user's checkout in whose place the revisions have others than each other. None of either where a run fails,
     or what it opens is not known.
     """
-    plain = [run for run in made if run.phase is Phase.PLAIN]
+    plain = [run for run in runs if run.phase is Phase.PLAIN]
     if not plain or not unaltered.may_be_watched(bench):
         return (), frozenset()
     shortest = min(plain, key=lambda run: run.took_ns)

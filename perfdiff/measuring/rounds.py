@@ -282,7 +282,7 @@ class Rounds:
         if self.are_answered or not self._pairs.judged(self.runs).slower:
             return False
         findings = self._look()
-        return findings.verdict is Verdict.REGRESSION and not any(each.verdict is Verdict.REGRESSION for each in findings.functions)
+        return findings.verdict is Verdict.REGRESSION and not any(function.verdict is Verdict.REGRESSION for function in findings.functions)
 
     def look_for_files(self) -> None:
         """Find which files that differ runs meet at the points that are slower, in the first run that meets any."""
@@ -306,15 +306,15 @@ class Rounds:
         """Return whether something is slower, or the answer is open, so that lines should be counted."""
         if self.are_answered or not linecounts.affordable(self.bench, self.runs, self._telling):
             return False
-        found = self._look()
-        verdicts = {found.verdict, *(each.verdict for each in found.functions)}
-        return Verdict.REGRESSION in verdicts or found.verdict is Verdict.INCONCLUSIVE
+        findings = self._look()
+        verdicts = {findings.verdict, *(function.verdict for function in findings.functions)}
+        return Verdict.REGRESSION in verdicts or findings.verdict is Verdict.INCONCLUSIVE
 
     def count_lines(self) -> None:
         """Count how often lines run; on failure the report has no lines."""
-        found = linecounts.count(self.bench, self.site, self._collector, self.runs, self._telling, self._files_in_question())
-        self._lines = found.experiment
-        self.notes += found.notes
+        line_counts = linecounts.count(self.bench, self.site, self._collector, self.runs, self._telling, self._files_in_question())
+        self._lines = line_counts.experiment
+        self.notes += line_counts.notes
 
     def _files_in_question(self) -> Collection[str] | None:
         """Return the files of functions that are slower, or changed, and the sources of those that they call; None where none is slower."""

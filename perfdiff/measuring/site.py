@@ -72,7 +72,7 @@ class Variant:
     @property
     def is_whole(self) -> bool:
         """Return whether the builds have all their probes, and counters in all objects if they count."""
-        return bool(self.targets) and not self.skipped and not any(each.uncounted for each in self.built.values())
+        return bool(self.targets) and not self.skipped and not any(build.uncounted for build in self.built.values())
 
 
 @dataclass(frozen=True, slots=True)

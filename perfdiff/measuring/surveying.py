@@ -59,15 +59,15 @@ def surveyed(bench: Bench, site: Site, places: Places, plain: Sequence[Run] = ()
     selection = survey.choose(seen, subjects.probeable(config.probes.exclude), subjects.conditions(), budget)
     subjects = folding.stood_in_for(subjects, selection.folds)
     measured = {choice.id for choice in selection.choices}
-    found = coverage.covered(bench, replace(site, subjects=subjects), measured, Passed(seen.ran, lost, seen.edges))
+    covered = coverage.covered(bench, replace(site, subjects=subjects), measured, Passed(seen.ran, lost, seen.edges))
     chosen = replace(
-        found,
+        covered,
         selection=selection,
-        folded=(*folding.folded(found.subjects, selection, seen), *found.folded),
+        folded=(*folding.folded(covered.subjects, selection, seen), *covered.folded),
         steering=events.steering(),
-        skipped=(*folding.untimed(subjects, selection), *found.skipped),
+        skipped=(*folding.untimed(subjects, selection), *covered.skipped),
         notes=(
-            *found.notes,
+            *covered.notes,
             *elsewhere,
             *caveats.texts_not_read(subjects, selection.choices, budget.keeping),
             *folding.note(subjects, selection.folds),

@@ -59,13 +59,13 @@ def counted(bench: Bench, site: Site) -> Variant:
 def _counting(bench: Bench, site: Site, probes: Probes, entry: plan.Entry) -> Variant:
     """Build all sides over the software PMU; a build that fails costs the counts, not the comparison."""
     config = bench.request.config
-    probes = {side: bench.packs.countable(each) for side, each in probes.items()}
+    probes = {side: bench.packs.countable(entries) for side, entries in probes.items()}
     is_asked = len(bench.sides) > 1 or bench.request.is_counted
     if not config.counters.software or not is_asked or not all(probes.values()):
         return Variant(probes, {}, {})
     try:
         built = bench.workshop.probed(Phase.COUNTED, probes, site.plain)
-        targets = _counted_targets(bench, built, probes, {id_: entry for each in probes.values() for id_ in each})
+        targets = _counted_targets(bench, built, probes, {id_: entry for entries in probes.values() for id_ in entries})
     except BuildError as error:
         return Variant(probes, {}, {}, notes=(counting.failed(str(error)),))
     return Variant(probes, targets, built, dropped(built, probes), counting.left_plain(built.values()))

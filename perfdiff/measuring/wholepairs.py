@@ -100,17 +100,17 @@ class WholePairs:
                     return
                 yield self._block(self._next(patience, runs))
 
-        for made in maker.made(pairs()):
-            point = made.pair[0].point
-            runs += [run for run, _ in made.runs]
-            turns.took(point, made.seconds)
+        for turn in maker.made(pairs()):
+            point = turn.pair[0].point
+            runs += [run for run, _ in turn.runs]
+            turns.took(point, turn.seconds)
             if patience.is_over or point not in turns.open:  # of several machines the others make their pairs to the end
                 continue
             if turns.pairs[point.id] == FEWEST_PAIRS * maker.count and self._is_slower_by_far(point, runs):
                 patience.saw_slower_by_far()
             is_look, fewest = turns.pairs[point.id] >= looks[point.id], self._fewest(patience)
             tells_something = is_look or (turns.pairs[point.id] == fewest and patience.wants_fewest)
-            if tells_something or made.seconds >= LONG_S:
+            if tells_something or turn.seconds >= LONG_S:
                 self._tell(runs)
             if tells_something:
                 standings = {place: end.standing for place, end in self._ends(runs).items()}
@@ -251,10 +251,10 @@ class WholePairs:
                     return
                 yield self._block(point)
 
-        for made in self.maker.made(pairs()):
-            point = made.pair[0].point
-            runs += [run for run, _ in made.runs]
-            turns.took(point, made.seconds)
+        for turn in self.maker.made(pairs()):
+            point = turn.pair[0].point
+            runs += [run for run, _ in turn.runs]
+            turns.took(point, turn.seconds)
             if turns.pairs[point.id] == MOST_CONFIRMING:
                 turns.close(point)
         return self.contradicting(runs)
@@ -266,7 +266,7 @@ class WholePairs:
     def _doubtful(self, runs: Sequence[Run], *, closed: bool = False) -> Point | None:
         """Return the point at which head takes longest beside base, if that is by more than layout makes; `closed` ones as well."""
         excess = [(_excess(point, runs), point) for point in (self.bench.points if closed else self._turns.open)]
-        worst, point = max(excess, key=lambda each: each[0], default=(0.0, None))
+        worst, point = max(excess, key=lambda candidate: candidate[0], default=(0.0, None))
         return None if POLICY.may_be_layout(worst) else point
 
     def would_decide(self, runs: list[Run]) -> bool:

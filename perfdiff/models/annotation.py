@@ -224,7 +224,7 @@ class Annotation:
             return self.by_counts
         steady = self.steady
         alike = {(scope.cost_class, frozenset(name for term in scope.terms for name, _ in term.factors)) for scope in steady}
-        bounded = any(each.operator in (Operator.AT_MOST, Operator.ABOVE) for scope in steady for each in scope.conditions)
+        bounded = any(condition.operator in (Operator.AT_MOST, Operator.ABOVE) for scope in steady for condition in scope.conditions)
         return steady[0].cost_class if self.cost_class is CostClass.MIXTURE and len(alike) == 1 and not bounded else self.cost_class
 
     @property
@@ -309,10 +309,10 @@ def term_names(annotation: Annotation) -> tuple[str, ...]:
 
 def blocks(annotation: Annotation) -> list[tuple[Scope, ...]]:
     """Return the scopes that share their conditions: one alone, or the components of a mixture."""
-    found: dict[tuple[Condition, ...], tuple[Scope, ...]] = {}
+    by_conditions: dict[tuple[Condition, ...], tuple[Scope, ...]] = {}
     for scope in annotation.scopes:
-        found[scope.conditions] = (*found.get(scope.conditions, ()), scope)
-    return list(found.values())
+        by_conditions[scope.conditions] = (*by_conditions.get(scope.conditions, ()), scope)
+    return list(by_conditions.values())
 
 
 def _factors(scopes: tuple[Scope, ...]) -> list[Factors]:

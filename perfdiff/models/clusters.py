@@ -71,10 +71,10 @@ def clustered(features: Mapping[str, Floats], counts: Floats, *, alpha: float = 
     firsts, copies = _distinct(counts, order)
     named, twins = _representing(features, alpha)
     by_feature = np.array([_fits(column, counts, firsts, alpha) for column in named.values()], dtype=bool).reshape(len(named), len(firsts))
-    found = _Clusters(counts, firsts, alpha).grown(np.asarray(by_feature.any(axis=0)))
-    groups = [np.flatnonzero(row) for row in by_feature] + [members for _, members in found]
+    own_clusters = _Clusters(counts, firsts, alpha).grown(np.asarray(by_feature.any(axis=0)))
+    groups = [np.flatnonzero(row) for row in by_feature] + [members for _, members in own_clusters]
     return Clustering(
-        (*named, *(int(firsts[representative]) for representative, _ in found)),
+        (*named, *(int(firsts[representative]) for representative, _ in own_clusters)),
         tuple(np.sort(order[np.isin(copies, group)]) for group in groups),
         np.flatnonzero(~varies),
         twins,
@@ -89,11 +89,11 @@ def _deviations(counts: Floats) -> Floats:
     """Return the standard deviation of each place, with the paper's bias correction; 0 where all counts are equal."""
     if counts.shape[1] < 2:
         return np.zeros(len(counts))
-    found = np.empty(len(counts))
+    deviations = np.empty(len(counts))
     for block in _blocks(len(counts)):
         rows = counts[block]
-        found[block] = np.where(np.ptp(rows, axis=1) > 0, rows.std(axis=1, ddof=1), 0.0)
-    return found
+        deviations[block] = np.where(np.ptp(rows, axis=1) > 0, rows.std(axis=1, ddof=1), 0.0)
+    return deviations
 
 
 def _distinct(counts: Floats, order: Ints) -> tuple[Ints, Ints]:
@@ -118,8 +118,8 @@ def _representing(features: Mapping[str, Floats], alpha: float) -> tuple[dict[st
     named: dict[str, Floats] = {}
     twins: dict[str, str] = {}
     for name, column in features.items():
-        known = np.isfinite(column)
-        if known.sum() < max(FEWEST_KNOWN, KNOWN_SHARE * len(column)) or np.ptp(column[known]) == 0:
+        finite = np.isfinite(column)
+        if finite.sum() < max(FEWEST_KNOWN, KNOWN_SHARE * len(column)) or np.ptp(column[finite]) == 0:
             continue
         twin = next((other for other, first in named.items() if _is_fit(first, column, alpha)), None)
         if twin is None:
@@ -130,21 +130,21 @@ def _representing(features: Mapping[str, Floats], alpha: float) -> tuple[dict[st
 
 
 def _is_fit(first: Floats, second: Floats, alpha: float) -> bool:
-    known = np.isfinite(first) & np.isfinite(second)
-    if known.sum() < max(FEWEST_KNOWN, KNOWN_SHARE * len(first)):
+    both_finite = np.isfinite(first) & np.isfinite(second)
+    if both_finite.sum() < max(FEWEST_KNOWN, KNOWN_SHARE * len(first)):
         return False
-    return bool(_fits(np.where(known, first, np.nan), second[None, :], np.array([0]), alpha)[0])
+    return bool(_fits(np.where(both_finite, first, np.nan), second[None, :], np.array([0]), alpha)[0])
 
 
 def _fits(feature: Floats, counts: Floats, places: Ints, alpha: float) -> Bools:
     """Return which places fit a feature linearly with R² > 1 - alpha, over the points where it is known."""
-    known = np.isfinite(feature)
-    unit = _unit(feature[known][None, :])[0]
-    found = np.zeros(len(places), dtype=bool)
+    finite = np.isfinite(feature)
+    unit = _unit(feature[finite][None, :])[0]
+    fitting = np.zeros(len(places), dtype=bool)
     for block in _blocks(len(places)):
-        rows = counts[places[block]][:, known]
-        found[block] = (_unit(rows) @ unit) ** 2 > 1 - alpha
-    return found
+        rows = counts[places[block]][:, finite]
+        fitting[block] = (_unit(rows) @ unit) ** 2 > 1 - alpha
+    return fitting
 
 
 def _unit(rows: Floats) -> Floats:

@@ -112,27 +112,29 @@ def select(table: SampleTable, metric: str, *, function: str = "") -> Selection:
 
 
 def _correlated(seen: _Costs, columns: Mapping[str, Floats]) -> _Costs:
-    found = dict(_correlations(columns, seen.cost))
-    if not found:
+    pcc_by_feature = dict(_correlations(columns, seen.cost))
+    if not pcc_by_feature:
         return seen
-    best, lowest = max(found, key=found.__getitem__), min(found, key=found.__getitem__)
-    return replace(seen, best=best, pcc=found[best], lowest=(lowest, found[lowest]) if found[lowest] < 0 else None)
+    best, lowest = max(pcc_by_feature, key=pcc_by_feature.__getitem__), min(pcc_by_feature, key=pcc_by_feature.__getitem__)
+    return replace(
+        seen, best=best, pcc=pcc_by_feature[best], lowest=(lowest, pcc_by_feature[lowest]) if pcc_by_feature[lowest] < 0 else None
+    )
 
 
 def _features(table: SampleTable) -> dict[str, Floats]:
     """Return the columns that may be correlated: numbers that come from a call's parameters."""
     columns = columns_of(table)
-    chosen = (each.name for each in table.features if not each.category and each.origin in ORIGINS)
+    chosen = (feature.name for feature in table.features if not feature.category and feature.origin in ORIGINS)
     return {name: columns[name] for name in chosen}
 
 
 def _correlations(columns: Mapping[str, Floats], cost: Floats) -> Iterator[tuple[str, float]]:
     """Yield each feature's correlation with the cost (Pearson), where both vary among the calls that know it."""
     for name, column in columns.items():
-        known = np.isfinite(column)
-        if known.sum() < max(3, KNOWN_SHARE * len(column)):
+        finite = np.isfinite(column)
+        if finite.sum() < max(3, KNOWN_SHARE * len(column)):
             continue
-        x, y = _standard(column[known]), _standard(cost[known])
+        x, y = _standard(column[finite]), _standard(cost[finite])
         if x is not None and y is not None:
             yield name, float(np.clip(np.mean(x * y), -1.0, 1.0))
 
@@ -158,12 +160,12 @@ def _relative(residuals: Floats, cost: Floats) -> float:
 
 def _regressed(seen: _Costs, column: Floats) -> Selection:
     """Return the polynomial of the lowest degree that is exact enough, else that of the smallest error."""
-    known = np.isfinite(column)
-    x, y = column[known], seen.cost[known]
+    finite = np.isfinite(column)
+    x, y = column[finite], seen.cost[finite]
     distinct = len(np.unique(x))
     tried = [_polynomial(seen, x, y, degree) for degree in DEGREES if degree < distinct]
-    enough = [each for each in tried if each.error <= MOST_ERROR]
-    return enough[0] if enough else min(tried, key=lambda each: each.error)
+    enough = [polynomial for polynomial in tried if polynomial.error <= MOST_ERROR]
+    return enough[0] if enough else min(tried, key=lambda polynomial: polynomial.error)
 
 
 def _polynomial(seen: _Costs, x: Floats, y: Floats, degree: int) -> Selection:
@@ -190,8 +192,8 @@ def _polynomial(seen: _Costs, x: Floats, y: Floats, degree: int) -> Selection:
 
 def _sigma(residuals: Floats, cost: Floats) -> float:
     """Return the standard deviation of residuals; 0 where they are no more than arithmetic leaves."""
-    found = float(np.sqrt(np.mean(residuals**2)))
-    return six_digits(found) if found > _EQUAL * float(np.abs(cost).max()) else 0.0
+    sigma = float(np.sqrt(np.mean(residuals**2)))
+    return six_digits(sigma) if sigma > _EQUAL * float(np.abs(cost).max()) else 0.0
 
 
 def _kind(solution: Floats, degree: int, low: float, high: float) -> CorrelationKind:

@@ -30,12 +30,12 @@ def diagnoses(feature: str, x: Floats, costs: Floats) -> tuple[str, ...]:
     usable = np.isfinite(x) & (x > 0)
     prepared = even(costs, usable & np.isfinite(costs) & (costs > 0))
     enough = prepared.n >= FEWEST_POINTS
-    found = [""] * len(costs)
+    by_cost = [""] * len(costs)
     if enough.any():
-        told = _told(feature, np.log(np.where(usable, x, 1.0)), prepared.rows(enough))
-        for place, said in zip(np.flatnonzero(enough), told, strict=True):
-            found[place] = said
-    return tuple(found)
+        texts = _told(feature, np.log(np.where(usable, x, 1.0)), prepared.rows(enough))
+        for place, said in zip(np.flatnonzero(enough), texts, strict=True):
+            by_cost[place] = said
+    return tuple(by_cost)
 
 
 def _told(feature: str, logs: Floats, costs: Costs) -> list[str]:
@@ -45,8 +45,8 @@ def _told(feature: str, logs: Floats, costs: Costs) -> list[str]:
     bent = line.deviance - parabola.deviance > MARGIN + np.log(costs.n)
     fitted = np.where(bent[:, None], parabola.values, line.values)
     return [
-        "; ".join(_words(feature, logs[known], np.log(values[known] / expected[known]), is_bent=bool(is_bent)))
-        for known, values, expected, is_bent in zip(costs.known, costs.values, fitted, bent, strict=True)
+        "; ".join(_words(feature, logs[positive], np.log(values[positive] / expected[positive]), is_bent=bool(is_bent)))
+        for positive, values, expected, is_bent in zip(costs.known, costs.values, fitted, bent, strict=True)
     ]
 
 
@@ -73,10 +73,10 @@ def _scatter(feature: str, logs: Floats, sizes: Floats) -> str:
 
     if np.ptp(logs) == 0 or np.ptp(sizes) == 0:
         return ""
-    found = stats.spearmanr(logs, sizes)
-    if found.pvalue >= LEAST_P:
+    correlation = stats.spearmanr(logs, sizes)
+    if correlation.pvalue >= LEAST_P:
         return ""
-    return f"scattered more at {'large' if found.statistic > 0 else 'small'} {feature}"
+    return f"scattered more at {'large' if correlation.statistic > 0 else 'small'} {feature}"
 
 
 def _runs_p(residuals: Floats) -> float:

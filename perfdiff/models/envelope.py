@@ -47,11 +47,11 @@ def refined(regime: Regime, terms: tuple[Factors, ...]) -> Refinement | None:
         return None
     columns, fit = regime.fitted(terms)
     residuals = rows.cost - columns @ fit.coefficients
-    kept = fit.weights > 0
-    if not is_skewed(residuals) or residuals[kept].var() < UNEXPLAINED * rows.cost[kept].var():
+    weighted = fit.weights > 0
+    if not is_skewed(residuals) or residuals[weighted].var() < UNEXPLAINED * rows.cost[weighted].var():
         return None
     candidates = ((trend, name) for trend in (Trend.MAIN_TREND, Trend.LOWER_BOUND) for name in _promising(rows, trend))
-    return next((found for trend, name in candidates if (found := _regression(rows, trend, name, regime.tolerance))), None)
+    return next((refinement for trend, name in candidates if (refinement := _regression(rows, trend, name, regime.tolerance))), None)
 
 
 def selected(trend: Trend, feature: Floats, cost: Floats) -> Ints:

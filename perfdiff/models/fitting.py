@@ -48,13 +48,13 @@ def fit(
         for terms, rows in leaf.modes:
             alone = len(leaf.modes) == 1
             regime = leaf.regime if alone else Regime(searched.rows(rows), tolerance)
-            found = refined(regime, terms) if alone and metric in _DELAYED else None
-            empty = tuple(Term(0.0, factors) for factors in completed(found.terms if found else terms, regime.rows.columns))
-            scope = Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions, trend=found.trend if found else Trend.MEAN)
+            refinement = refined(regime, terms) if alone and metric in _DELAYED else None
+            empty = tuple(Term(0.0, factors) for factors in completed(refinement.terms if refinement else terms, regime.rows.columns))
+            scope = Scope(CostClass.CONSTANT, empty, 0.0, 0.0, 0, leaf.conditions, trend=refinement.trend if refinement else Trend.MEAN)
             # Modes need coefficients before rows can be given to the nearest.
             scopes.append(scope if alone else _fitted(scope, regime, alone=False)[0])
-    known = {leaf.conditions: leaf for leaf in leaves if len(leaf.modes) == 1} if len(searched) == len(observations) else {}
-    return _annotated(scopes, _Subject(observations, metric, function or f"f{table.function}", seed, known))
+    leaf_by_conditions = {leaf.conditions: leaf for leaf in leaves if len(leaf.modes) == 1} if len(searched) == len(observations) else {}
+    return _annotated(scopes, _Subject(observations, metric, function or f"f{table.function}", seed, leaf_by_conditions))
 
 
 @one_thread()
@@ -121,22 +121,22 @@ def _fitted(scope: Scope, regime: Regime, *, alone: bool) -> tuple[Scope, Floats
     """
     rows = regime.rows
     factors = tuple(term.factors for term in scope.terms)
-    columns, found = _verdict(scope, regime, factors, alone=alone)
-    law = rounded_distribution(found.distribution)
-    values = rounded_coefficients(columns, found.coefficients)
+    columns, estimate = _verdict(scope, regime, factors, alone=alone)
+    law = rounded_distribution(estimate.distribution)
+    values = rounded_coefficients(columns, estimate.coefficients)
     if isinstance(law, Binomial) and law.trials is not None:
         values = np.array([law.expected])
-    terms = tuple(Term(float(value), each) for value, each in zip(values, factors, strict=True))
+    terms = tuple(Term(float(value), own_factors) for value, own_factors in zip(values, factors, strict=True))
     learnt = replace(
         scope,
         cost_class=dominant_class(terms, rows.columns, len(rows)),
         terms=terms,
-        sigma=_sigma(law, (rows.cost - columns @ values)[found.weights > 0]),
+        sigma=_sigma(law, (rows.cost - columns @ values)[estimate.weights > 0]),
         n=len(rows),
-        trimmed=six_digits(float(np.mean(found.weights == 0))),
+        trimmed=six_digits(float(np.mean(estimate.weights == 0))),
         distribution=None if isinstance(law, Normal) and not law.relative else law,
     )
-    return learnt, found.weights
+    return learnt, estimate.weights
 
 
 def _verdict(scope: Scope, regime: Regime, factors: tuple[Factors, ...], *, alone: bool) -> tuple[Floats, Verdict]:
@@ -144,14 +144,14 @@ def _verdict(scope: Scope, regime: Regime, factors: tuple[Factors, ...], *, alon
     rows, tolerance = regime.rows, regime.tolerance
     if scope.trend is not Trend.MEAN:
         columns = matrix(factors, rows.columns, len(rows))
-        feature = next(rows.columns[name] for each in factors for name, _ in each)
+        feature = next(rows.columns[name] for own_factors in factors for name, _ in own_factors)
         chosen = selected(scope.trend, feature, rows.cost) if len(rows) >= SELECTABLE else np.arange(len(rows))
         solution = fit_terms(columns[chosen], rows.cost[chosen], tolerance).coefficients
         return columns, (bounded if scope.trend is Trend.LOWER_BOUND else trending)(columns, rows.cost, solution)
     columns, result = regime.fitted(factors)
     counts = counted(columns, rows.cost, result.coefficients) if alone and not tolerance.robust else None
-    found = counts or scattered(columns, rows.cost, result.coefficients, result.weights, skewed=alone and tolerance.robust)
-    return columns, found
+    estimate = counts or scattered(columns, rows.cost, result.coefficients, result.weights, skewed=alone and tolerance.robust)
+    return columns, estimate
 
 
 def _sigma(law: Distribution, residuals: Floats) -> float:
@@ -187,7 +187,7 @@ def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
                 weights[index] = (weights[index] > 0) / max(float(np.mean(rows.cost**2)), 1e-300)
             fitted.append(replace(learned, share=six_digits(len(index) / len(rows)), probability=six_digits(len(index) / within)))
     names = dict.fromkeys(name for scope in fitted for name in _names(scope))
-    known = {name: rows.columns[name][np.isfinite(rows.columns[name])] for name in names}
+    finite = {name: rows.columns[name][np.isfinite(rows.columns[name])] for name in names}
     annotation = Annotation(
         function=subject.function,
         metric=subject.metric,
@@ -195,12 +195,14 @@ def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
         scopes=tuple(fitted),
         features=tuple(names),
         twins={name: rows.twins[name] for name in names if name in rows.twins},
-        ranges={name: (float(column.min()), float(column.max())) for name, column in known.items() if len(column)},
+        ranges={name: (float(column.min()), float(column.max())) for name, column in finite.items() if len(column)},
         r2=0.0,
         cv_r2=0.0,
         n=len(rows),
         origins={name: rows.origins[name].value for name in names if name in rows.origins},
-        typical={name: float(np.median(known[name])) for scope in fitted for t in scope.terms for name, _ in t.factors if len(known[name])},
+        typical={
+            name: float(np.median(finite[name])) for scope in fitted for t in scope.terms for name, _ in t.factors if len(finite[name])
+        },
         further=next(filter(None, (left_out(regime, factors) for regime, factors in whole)), None),
     )
     columns = design(annotation, rows.columns)
@@ -241,9 +243,9 @@ def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -
     root = np.sqrt(weights)
     if columns.shape[1] == 1:  # sums serve for all folds, as most costs are constant
         column, folds = columns[:, 0], min(_FOLDS, len(runs))
-        seen, told = (np.bincount(fold[index], weights * column * each, folds) for each in (column, rows.cost))
+        squares, products = (np.bincount(fold[index], weights * column * factor, folds) for factor in (column, rows.cost))
         with np.errstate(divide="ignore", invalid="ignore"):
-            slopes = np.where(seen.sum() > seen, (told.sum() - told) / (seen.sum() - seen), 0.0)
+            slopes = np.where(squares.sum() > squares, (products.sum() - products) / (squares.sum() - squares), 0.0)
         return np.asarray(slopes[fold[index]] * column)
     scale = np.maximum(np.sqrt(((columns * root[:, None])[weights > 0] ** 2).sum(axis=0)), 1e-300)
     for held in range(min(_FOLDS, len(runs))):
@@ -254,12 +256,12 @@ def _held_out(columns: Floats, rows: Observations, weights: Floats, seed: int) -
     return predicted
 
 
-def _explained(cost: Floats, predicted: Floats, kept: Bools) -> float:
+def _explained(cost: Floats, predicted: Floats, included: Bools) -> float:
     """Return R² over the rows that were kept; 0 for a cost that does not vary, unless it is met exactly."""
-    if not kept.any():
+    if not included.any():
         return 0.0
-    left = float(((cost - predicted)[kept] ** 2).sum())
-    total = float(((cost - cost[kept].mean())[kept] ** 2).sum())
-    if total <= 1e-20 * float((cost[kept] ** 2).sum()):
-        return 1.0 if left <= 1e-20 * float((cost[kept] ** 2).sum()) else 0.0
+    left = float(((cost - predicted)[included] ** 2).sum())
+    total = float(((cost - cost[included].mean())[included] ** 2).sum())
+    if total <= 1e-20 * float((cost[included] ** 2).sum()):
+        return 1.0 if left <= 1e-20 * float((cost[included] ** 2).sum()) else 0.0
     return round(1.0 - left / total, 6) + 0.0  # no minus zero

@@ -29,8 +29,8 @@ def cdf(annotation: Annotation, values: Mapping[str, Floats], cost: Floats, *, s
         high[inside] += weight[inside] * at_most
     total = np.sum(weights, axis=0)
     spread = np.random.default_rng(seed).random(len(cost))
-    known = (total > 0) & np.isfinite(cost)
-    return np.where(known, (low + spread * (high - low)) / np.where(known, total, 1.0), np.nan)
+    predictable = (total > 0) & np.isfinite(cost)
+    return np.where(predictable, (low + spread * (high - low)) / np.where(predictable, total, 1.0), np.nan)
 
 
 def interval(annotation: Annotation, values: Mapping[str, Floats], level: float) -> tuple[Floats, Floats]:

@@ -153,8 +153,8 @@ def growth_class(factors: Factors) -> CostClass:
 
 def growing_factors(factors: Factors, ranges: Mapping[str, tuple[float, float]]) -> Factors:
     """Return the factors of a term whose features' lowest and highest values show how a cost grows in them; all, where none do."""
-    known = {name: ranges.get(name, (0.0, 0.0)) for name, _ in factors}
-    showing = tuple(each for each in factors if known[each[0]][0] <= 0 or known[each[0]][1] >= _SHOWING * known[each[0]][0])
+    ends = {name: ranges.get(name, (0.0, 0.0)) for name, _ in factors}
+    showing = tuple(factor for factor in factors if ends[factor[0]][0] <= 0 or ends[factor[0]][1] >= _SHOWING * ends[factor[0]][0])
     return showing or factors
 
 
@@ -169,10 +169,10 @@ def dominant_class(terms: Sequence[Term], values: Mapping[str, Floats], rows: in
     factors = [growing_factors(term.factors, ranges) for term in growing]
     ranked = sorted(zip(factors, shares, strict=True), key=lambda pair: order(pair[0]), reverse=True)
     reached = np.cumsum([share for _, share in ranked]) >= DOMINANT_SHARE - ROUNDING
-    found = growth_class(ranked[int(np.argmax(reached))][0])
-    if found is CostClass.CUBIC and _exponent(growing, values) < NEARER_TO_CUBE:
+    fastest = growth_class(ranked[int(np.argmax(reached))][0])
+    if fastest is CostClass.CUBIC and _exponent(growing, values) < NEARER_TO_CUBE:
         return CostClass.QUADRATIC
-    return found
+    return fastest
 
 
 def _growth(term: Term, values: Mapping[str, Floats], rows: int) -> float:
@@ -190,10 +190,10 @@ def _exponent(terms: Sequence[Term], values: Mapping[str, Floats]) -> float:
     if len(features) != 1:
         return np.inf
     (feature,) = features
-    known = values[feature][(values[feature] > 0) & np.isfinite(values[feature])]
-    if not len(known) or known.min() == known.max():
+    positive = values[feature][(values[feature] > 0) & np.isfinite(values[feature])]
+    if not len(positive) or positive.min() == positive.max():
         return np.inf
-    ends = np.array([known.min(), known.max()])
+    ends = np.array([positive.min(), positive.max()])
     low, high = np.sum([term.coefficient * product(term.factors, {feature: ends}, 2) for term in terms], axis=0)
     return float(np.log(high / low) / np.log(ends[1] / ends[0])) if 0 < low < high else np.inf
 

@@ -32,14 +32,14 @@ def joint(features: Mapping[str, Floats], cost: Floats) -> Joint | None:
     points where the cost and all varying features are known and above 0, by BIC with errors of logarithms after Student's t.
     """
     varying = {name: column for name, column in features.items() if _varies(column)}
-    known = np.isfinite(cost) & (cost > 0)
+    usable = np.isfinite(cost) & (cost > 0)
     for column in varying.values():
-        known = known & np.isfinite(column) & (column > 0)
-    points = int(known.sum())
+        usable = usable & np.isfinite(column) & (column > 0)
+    points = int(usable.sum())
     if len(varying) < 2 or points < max(FEWEST_POINTS, len(cost) / 2):
         return None
-    columns = {name: column[known] for name, column in varying.items()}
-    costs = even(cost[known][None, :], np.ones((1, points), dtype=bool))
+    columns = {name: column[usable] for name, column in varying.items()}
+    costs = even(cost[usable][None, :], np.ones((1, points), dtype=bool))
     alone = {name: min(_score(_columns(_of_one(name, terms), columns), costs)[0] for terms in CANDIDATES) for name in columns}
     likeliest = sorted(alone, key=lambda name: alone[name])[:MOST_FEATURES]
     tried = [terms for pair in combinations(likeliest, 2) for terms in _of_two(*pair)]
@@ -59,8 +59,8 @@ def _plainest(tried: list[tuple[_Term, ...]], scores: list[float]) -> int:
 
 
 def _varies(column: Floats) -> bool:
-    known = column[np.isfinite(column)]
-    return len(known) > 0 and float(np.ptp(known)) > 0
+    finite = column[np.isfinite(column)]
+    return len(finite) > 0 and float(np.ptp(finite)) > 0
 
 
 def _of_one(name: str, terms: tuple[str, ...]) -> tuple[_Term, ...]:
@@ -84,13 +84,13 @@ def _of_two(first: str, second: str) -> list[tuple[_Term, ...]]:
 
 def _columns(terms: tuple[_Term, ...], features: Mapping[str, Floats]) -> Floats:
     points = len(next(iter(features.values())))
-    made = []
+    products = []
     for term in terms:
         column = np.ones(points)
         for name, function in term:
             column = column * FUNCTIONS[function](features[name])
-        made.append(column)
-    return np.stack(made, axis=1)
+        products.append(column)
+    return np.stack(products, axis=1)
 
 
 def _score(columns: Floats, costs: Costs) -> tuple[float, Fitted]:

@@ -78,10 +78,10 @@ def parse(text: str) -> Annotation:
 def parse_all(text: str) -> list[Annotation]:
     """Return all annotations of a file; AnnotationSyntaxError with line and column where it cannot be read."""
     parser = Parser(text)
-    found = []
+    annotations = []
     while not parser.at_end():
-        found.append(parser.annotation())
-    return found
+        annotations.append(parser.annotation())
+    return annotations
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,18 +105,18 @@ def laws(feature: str, x: Floats, costs: Floats) -> tuple[Described | None, ...]
     a candidate of another class is as good, the free power a·x^b is the law.
     """
     usable = np.isfinite(x) & (x > 0)
-    known = usable & np.isfinite(costs) & (costs > 0)
+    positive = usable & np.isfinite(costs) & (costs > 0)
     safe = np.where(usable, x, 1.0)
-    distinct = np.array([len(np.unique(x[row])) for row in known], dtype=np.int64)
-    told = np.flatnonzero((distinct >= 2) & (known.sum(axis=1) >= FEWEST_POINTS))
-    found: list[Described | None] = [None] * len(costs)
-    for start in range(0, len(told), BLOCK):
-        places = told[start : start + BLOCK]
-        prepared, bent = _with_noise(safe, even(costs[places], known[places]))
+    distinct = np.array([len(np.unique(x[row])) for row in positive], dtype=np.int64)
+    tellable = np.flatnonzero((distinct >= 2) & (positive.sum(axis=1) >= FEWEST_POINTS))
+    described: list[Described | None] = [None] * len(costs)
+    for start in range(0, len(tellable), BLOCK):
+        places = tellable[start : start + BLOCK]
+        prepared, bent = _with_noise(safe, even(costs[places], positive[places]))
         contest = _contest(safe, prepared, distinct[places])
         for row, place in enumerate(places):
-            found[place] = _chosen(feature, safe, float(bent[row]), contest, row)
-    return tuple(found)
+            described[place] = _chosen(feature, safe, float(bent[row]), contest, row)
+    return tuple(described)
 
 
 def _with_noise(x: Floats, costs: Costs) -> tuple[Costs, Floats]:
@@ -166,18 +166,18 @@ def _contest(x: Floats, costs: Costs, distinct: Ints) -> _Contest:
 
 def _chosen(feature: str, x: Floats, bent: float, contest: _Contest, row: int) -> Described:
     """Return the law of one of a contest's costs. What a `bent` power law, by its score, tells as well has no place where it breaks."""
-    scores, power, known = contest.scores[:, row], float(contest.power_scores[row]), x[contest.costs.known[row]]
+    scores, power, values = contest.scores[:, row], float(contest.power_scores[row]), x[contest.costs.known[row]]
     best = _plainest(scores)
     own = float(scores[best])
     if contest.phase_scores[row] < min(own, power, bent) - PHASES_MARGIN:
-        return CostClass.PIECEWISE, _phases_in_words(feature, known, float(contest.last[row]), contest.phases.coefficients[row])
+        return CostClass.PIECEWISE, _phases_in_words(feature, values, float(contest.last[row]), contest.phases.coefficients[row])
     if not np.isfinite(own) or power < own - MARGIN or _is_rivalled(scores, best, power):
         level, exponent = contest.power.coefficients[row]
         return CostClass.POWER, power_in_words(feature, float(np.exp(level)), float(exponent))
     terms, fitted = CANDIDATES[best], contest.fits[best]
     if terms == ("1",) and fitted.scale[row] > UNTOLD_SCALE:
         return CostClass.NONE, f"not told by {feature}"
-    at = far_values(known)[-1]
+    at = far_values(values)[-1]
     parts = fitted.coefficients[row] * np.array([float(FUNCTIONS[term](np.array([at]))[0]) for term in terms])
     dominant = np.flatnonzero(parts >= DOMINANT_SHARE * parts.sum())
     leading = terms[int(dominant[-1])] if len(dominant) else terms[-1]
@@ -233,15 +233,15 @@ def _phases(x: Floats, costs: Costs, power: Fitted) -> tuple[Floats, Fitted]:
     return last, _both_phases(x, last, costs)
 
 
-def _likeliest_break(x: Floats, y: Floats, known: Bools) -> Floats:
+def _likeliest_break(x: Floats, y: Floats, has_cost: Bools) -> Floats:
     """Return the value after which two lines through `y` (costs, points) part best; NaN where too few values with a cost lie on a side."""
     order = np.argsort(x, kind="stable")
-    values, known = x[order], known[:, order]
-    left = _left_by_lines(np.log(values), y[:, order], known.astype(np.float64))
+    values, has_cost = x[order], has_cost[:, order]
+    left = _left_by_lines(np.log(values), y[:, order], has_cost.astype(np.float64))
     is_last = np.append(np.diff(values) > 0, True)
     starts = np.flatnonzero(np.append(True, is_last[:-1]))
-    ranks = np.zeros(known.shape, dtype=np.int64)  # of a value, at its last point: how many up to it have a cost
-    ranks[:, is_last] = np.logical_or.reduceat(known, starts, axis=1).cumsum(axis=1)
+    ranks = np.zeros(has_cost.shape, dtype=np.int64)  # of a value, at its last point: how many up to it have a cost
+    ranks[:, is_last] = np.logical_or.reduceat(has_cost, starts, axis=1).cumsum(axis=1)
     possible = is_last & (ranks >= _FEWEST_VALUES) & (ranks[:, -1:] - ranks >= _FEWEST_VALUES)
     best = np.where(possible, left, np.inf).argmin(axis=1)
     return np.where(possible.any(axis=1), values[best], np.nan)
@@ -268,15 +268,15 @@ def _left_by_lines(logs: Floats, y: Floats, weights: Floats) -> Floats:
 def _both_phases(x: Floats, last: Floats, costs: Costs) -> Fitted:
     """Return a power law up to each cost's `last` value and one beyond it, costs with the same break together; infinite without a break."""
     count, points = costs.values.shape
-    found = Fitted(np.zeros((count, 4)), np.ones((count, points)), np.zeros(count), np.full(count, np.inf))
+    phases = Fitted(np.zeros((count, 4)), np.ones((count, points)), np.zeros(count), np.full(count, np.inf))
     for value in np.unique(last[np.isfinite(last)]):
         below, rows = x <= value, last == value
         columns = np.stack([below, below * np.log(x), ~below, ~below * np.log(x)], axis=1)
         fitted = products_of_powers(columns, costs.rows(rows))
-        for whole, part in ((found.coefficients, fitted.coefficients), (found.values, fitted.values)):
+        for whole, part in ((phases.coefficients, fitted.coefficients), (phases.values, fitted.values)):
             whole[rows] = part
-        found.scale[rows], found.deviance[rows] = fitted.scale, fitted.deviance
-    return found
+        phases.scale[rows], phases.deviance[rows] = fitted.scale, fitted.deviance
+    return phases
 
 
 def _phases_in_words(feature: str, x: Floats, last: float, coefficients: Floats) -> str:

@@ -113,10 +113,10 @@ def _of_transforms(annotation: Annotation, calls: Calls, place: Ints, seed: int)
     return np.asarray((low + high) / 2)
 
 
-def summary(found: RunLevels) -> Levels:
+def summary(levels: RunLevels) -> Levels:
     """Return the levels of runs as their number, mean, and spread within and between workload points; outliers are pulled in."""
-    points, place = np.unique(found.point, return_inverse=True)
-    level = _pulled_in(found.level, place)
+    points, place = np.unique(levels.point, return_inverse=True)
+    level = _pulled_in(levels.level, place)
     means = np.bincount(place, level) / np.bincount(place)
     freedom = len(level) - len(points)
     spread = math.sqrt(float(((level - means[place]) ** 2).sum()) / freedom) if freedom else 0.0

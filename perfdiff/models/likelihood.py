@@ -65,10 +65,10 @@ def bounded(columns: Floats, cost: Floats, bound: Floats) -> Verdict:
     """Choose between an exponential and a normal for costs above a lower bound with coefficients `bound` (k,), slopes as they are."""
     above = cost - columns @ bound
     middle = median(above)
-    kept = noise.kept((above - middle) / max(noise.NORMAL_MAD * median(np.abs(above - middle)), 1e-300))
-    coefficients = _raised(bound, float(above[kept].mean()))
-    normal = Normal(float(above[kept].std()))
-    plain = Verdict(normal, coefficients, kept / max(normal.sigma, 1e-300) ** 2)
+    usual = noise.kept((above - middle) / max(noise.NORMAL_MAD * median(np.abs(above - middle)), 1e-300))
+    coefficients = _raised(bound, float(above[usual].mean()))
+    normal = Normal(float(above[usual].std()))
+    plain = Verdict(normal, coefficients, usual / max(normal.sigma, 1e-300) ** 2)
     return _delays(columns, cost, bound, normal, columns @ coefficients) or plain
 
 
@@ -77,8 +77,8 @@ def trending(columns: Floats, cost: Floats, trend: Floats) -> Verdict:
     residuals = cost - columns @ trend
     below = residuals[residuals < 0]
     sigma = float(np.sqrt(np.mean(below**2))) if len(below) else 0.0
-    kept = residuals <= noise.OUTLIER * sigma
-    return Verdict(Normal(sigma), trend, kept / max(sigma, 1e-300) ** 2)
+    usual = residuals <= noise.OUTLIER * sigma
+    return Verdict(Normal(sigma), trend, usual / max(sigma, 1e-300) ** 2)
 
 
 def is_skewed(residuals: Floats) -> bool:
@@ -109,8 +109,8 @@ def _delays(columns: Floats, cost: Floats, edge: Floats, normal: Normal, expecte
     exponential = -float(seen.sum()) * (np.log(mean) + 1)
     if 2 * (exponential - _normal_likelihood(standardised[seen], deviation[seen], limit, int((~seen).sum()))) < MARGIN:
         return None
-    kept = above - start <= mean * np.log(len(cost) / _NEVER)
-    return Verdict(Exponential(mean), _raised(edge, start + mean), kept / mean**2)
+    usual = above - start <= mean * np.log(len(cost) / _NEVER)
+    return Verdict(Exponential(mean), _raised(edge, start + mean), usual / mean**2)
 
 
 def _raised(coefficients: Floats, by: float) -> Floats:
@@ -132,10 +132,10 @@ def counted(columns: Floats, cost: Floats, coefficients: Floats) -> Verdict | No
         return Verdict(law, coefficients, np.ones(n) / sigma**2)
     # Without an intercept, too: a small one may make the expected number of the smallest inputs negative.
     tried = [_successes(columns[:, first:], cost) for first in ((0,) if constant else (0, 1))]
-    found = [(law, np.append(np.zeros(columns.shape[1] - len(solution)), solution)) for law, solution in tried if law is not None]
+    binomials = [(law, np.append(np.zeros(columns.shape[1] - len(solution)), solution)) for law, solution in tried if law is not None]
     plain = _lattice(Normal(sigma), columns @ coefficients, cost)
-    scored = [(_lattice(law, columns @ solution, cost), law, solution) for law, solution in found]
-    best = max(scored, key=lambda each: each[0], default=None)
+    scored = [(_lattice(law, columns @ solution, cost), law, solution) for law, solution in binomials]
+    best = max(scored, key=lambda candidate: candidate[0], default=None)
     if best is None or 2 * (best[0] - plain) < MARGIN:
         return None
     return Verdict(best[1], best[2], 1.0 / np.maximum(columns @ best[2], 0.5))
@@ -170,8 +170,8 @@ def _lattice(law: Distribution, expected: Floats, cost: Floats) -> float:
 
 def _normal(expected: Floats, residuals: Floats, weights: Floats) -> Normal:
     """Return the normal, with a relative part where that clearly explains the scatter of the rows that were kept better."""
-    kept = weights > 0
-    expected, residuals = expected[kept], residuals[kept]
+    weighted = weights > 0
+    expected, residuals = expected[weighted], residuals[weighted]
     sigma = float(np.sqrt(np.mean(residuals**2))) if len(residuals) else 0.0
     if sigma <= EXACT * float(np.abs(expected).max(initial=0.0)):
         return Normal(0.0)

@@ -47,27 +47,27 @@ class LogLines:
     `rounding` (costs, points) is the standard deviation of a logarithm that the rounding of counts alone makes.
     """
 
-    def __init__(self, logs: Floats, y: Floats, rounding: Floats, known: Bools) -> None:
-        self.n: Ints = known.sum(axis=1)
+    def __init__(self, logs: Floats, y: Floats, rounding: Floats, usable: Bools) -> None:
+        self.n: Ints = usable.sum(axis=1)
         n = np.maximum(self.n, 1)
-        self.mean_x = known @ logs / n
-        mean_y = (known * y).sum(axis=1) / n
-        self.x = known * (logs - self.mean_x[:, None])
-        self.y = known * (y - mean_y[:, None])
+        self.mean_x = usable @ logs / n
+        mean_y = (usable * y).sum(axis=1) / n
+        self.x = usable * (logs - self.mean_x[:, None])
+        self.y = usable * (y - mean_y[:, None])
         squares = (self.x**2).sum(axis=1)
-        spread = np.where(known, logs, -np.inf).max(axis=1) > np.where(known, logs, np.inf).min(axis=1)
+        spread = np.where(usable, logs, -np.inf).max(axis=1) > np.where(usable, logs, np.inf).min(axis=1)
         self.sound = (self.n >= FEWEST_POINTS) & spread
         self.squares = np.where(self.sound, squares, 1.0)
         self.slope = (self.x * self.y).sum(axis=1) / self.squares
         self.level = mean_y - self.slope * self.mean_x
-        self.known = known
-        residuals = known * (self.y - self.slope[:, None] * self.x)
-        leverage = known * (1 / n[:, None] + self.x**2 / self.squares[:, None])
+        self.known = usable
+        residuals = usable * (self.y - self.slope[:, None] * self.x)
+        leverage = usable * (1 / n[:, None] + self.x**2 / self.squares[:, None])
         self._shrink = 1 / np.maximum(1 - leverage, _NEAR_ONE)
         self.mean_square = (residuals**2).sum(axis=1) / n
         self.explained = self._explained(residuals)
         spread_of_each = np.hypot(residuals, rounding)
-        self._residuals = known * np.where(residuals < 0, -spread_of_each, spread_of_each) * self._shrink
+        self._residuals = usable * np.where(residuals < 0, -spread_of_each, spread_of_each) * self._shrink
 
     def _explained(self, residuals: Floats) -> Floats:
         """Return R² of the logarithms: 1 where they do not vary, as a line through them leaves nothing."""

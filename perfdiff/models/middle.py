@@ -28,7 +28,7 @@ def quantiles(values: Floats, shares: Sequence[float]) -> list[float]:
     last = len(values) - 1
     places = [last * share for share in shares]
     lower = [min(int(place), last) for place in places]
-    parted = np.partition(values, sorted({each for low in lower for each in (low, min(low + 1, last))}))
+    parted = np.partition(values, sorted({neighbour for low in lower for neighbour in (low, min(low + 1, last))}))
     return [_between(float(parted[low]), float(parted[min(low + 1, last)]), place - low) for low, place in zip(lower, places, strict=True)]
 
 

@@ -101,18 +101,18 @@ def _two_parts(first: Floats, second: Floats) -> tuple[float, float]:
     the free solution is negative in one part, the best lies at 0 of that part.
     """
     norms = float(np.sqrt(first @ first)), float(np.sqrt(second @ second))
-    one, other = first / norms[0], second / norms[1]
-    shared = float(one @ other)
-    apart = other - shared * one
-    by_one, by_other = float(one.sum()), float(other.sum())
+    unit_first, unit_second = first / norms[0], second / norms[1]
+    shared = float(unit_first @ unit_second)
+    apart = unit_second - shared * unit_first
+    sum_first, sum_second = float(unit_first.sum()), float(unit_second.sum())
     width = float(apart @ apart)
     if width <= _COLLINEAR:  # such as one group alone: the part that is the larger
-        return (by_one / norms[0], 0.0) if norms[0] > norms[1] else (0.0, by_other / norms[1])
-    of_other = float(apart.sum()) / width
-    of_one = by_one - shared * of_other
-    if of_one > 0 and of_other > 0:
-        return of_one / norms[0], of_other / norms[1]
-    return (by_one / norms[0], 0.0) if by_one > by_other else (0.0, by_other / norms[1])
+        return (sum_first / norms[0], 0.0) if norms[0] > norms[1] else (0.0, sum_second / norms[1])
+    part_second = float(apart.sum()) / width
+    part_first = sum_first - shared * part_second
+    if part_first > 0 and part_second > 0:
+        return part_first / norms[0], part_second / norms[1]
+    return (sum_first / norms[0], 0.0) if sum_first > sum_second else (0.0, sum_second / norms[1])
 
 
 def huber_weights(standardised: Floats) -> Floats:

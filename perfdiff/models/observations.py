@@ -87,8 +87,8 @@ def columns_of(table: SampleTable) -> dict[str, Floats]:
     A table without either still tells its number of rows, by a column without a name.
     """
     columns = {} if table.features or table.branches else {"": np.zeros(len(table))}
-    known = (np.abs(table.values) <= _LARGEST) & _are_inputs(table)
-    values = np.where(known, table.values, np.nan).T
+    is_input = (np.abs(table.values) <= _LARGEST) & _are_inputs(table)
+    values = np.where(is_input, table.values, np.nan).T
     columns |= {feature.name: np.ascontiguousarray(column) for feature, column in zip(table.features, values, strict=True)}
     for position, name in enumerate(branch_names(table.branches)):
         executed = table.executed[:, position]
@@ -182,8 +182,8 @@ def _drifting(columns: Mapping[str, Floats], run: Ints, thread: Ints, call: Ints
 def _are_inputs(table: SampleTable) -> Bools:
     """Return which features' values may be inputs, (p,): not if all are whole and some beyond all sizes."""
     given = np.array([feature.category or feature.origin is Origin.WORKLOAD for feature in table.features], dtype=bool)
-    known = np.where(np.isfinite(table.values), table.values, 0.0)
-    return np.asarray(given | (np.abs(known) < _LARGEST_SIZE).all(axis=0) | (known != np.floor(known)).any(axis=0))
+    finite = np.where(np.isfinite(table.values), table.values, 0.0)
+    return np.asarray(given | (np.abs(finite) < _LARGEST_SIZE).all(axis=0) | (finite != np.floor(finite)).any(axis=0))
 
 
 def _distinct(column: Floats) -> Floats:
@@ -257,6 +257,6 @@ def ranks(column: Floats) -> Floats:
     ordered = column[order]
     first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
     end = np.append(first[1:], len(column))
-    found = np.empty(len(column))
-    found[order] = np.repeat((first + end) / 2.0, end - first)
-    return found
+    mean_ranks = np.empty(len(column))
+    mean_ranks[order] = np.repeat((first + end) / 2.0, end - first)
+    return mean_ranks

@@ -42,8 +42,8 @@ def print_line(annotation: Annotation) -> str:
     if len(annotation.scopes) != 1 or annotation.scopes[0].conditions:
         raise ValueError(f"{annotation.function} has several scopes")
     (scope,) = annotation.scopes
-    known = METRICS.get(annotation.metric)
-    units = _UNITS[known.unit if known else "count"]
+    metric = METRICS.get(annotation.metric)
+    units = _UNITS[metric.unit if metric else "count"]
     symbols = {name: _operand(name) for name in annotation.features}
     with exact():
         return f"@{NAMES.get(annotation.metric) or spelt(annotation.metric, METRIC)}~{_cost(scope, symbols, units)}"
@@ -61,9 +61,9 @@ def parse_line(text: str, *, function: str = "") -> Annotation:
     features: dict[str, None] = {}
 
     def operand() -> str:
-        found = reader.name(CALL, "a number or a feature")
-        features[found] = None
-        return found
+        symbol = reader.name(CALL, "a number or a feature")
+        features[symbol] = None
+        return symbol
 
     def measure() -> Decimal:
         value = reader.decimal()

@@ -217,18 +217,18 @@ class Parser:
     def _cost_class(self) -> CostClass:
         self._reader.skip()
         start = self._reader.at
-        found = self._reader.match(_WORDS)
-        return CostClass(found) if found in ANNOTATED else self._reader.fail("a class: " + ", ".join(ANNOTATED), start)
+        word = self._reader.match(_WORDS)
+        return CostClass(word) if word in ANNOTATED else self._reader.fail("a class: " + ", ".join(ANNOTATED), start)
 
     def _trend(self) -> Trend:
         self._reader.skip()
         start = self._reader.at
-        found = self._reader.match(_WORDS)
-        return Trend(found) if found in list(Trend) else self._reader.fail("one of " + ", ".join(Trend), start)
+        word = self._reader.match(_WORDS)
+        return Trend(word) if word in list(Trend) else self._reader.fail("one of " + ", ".join(Trend), start)
 
     def _scopes(self) -> tuple[Scope, ...]:
         """Take scopes up to the closing brace."""
-        found: list[tuple[Scope, float | None]] = []
+        scopes: list[tuple[Scope, float | None]] = []
         while not self._reader.take("}"):
             conditions = self._conditions()
             start = self._reader.at
@@ -236,15 +236,15 @@ class Parser:
                 self._reader.at = start
                 self._reader.need("{")
                 while not self._reader.take("}"):
-                    found.append(self._scope(conditions))
+                    scopes.append(self._scope(conditions))
                 self._reader.take(";")
             else:
                 self._reader.at = start
-                found.append(self._scope(conditions))
-        if not found:
+                scopes.append(self._scope(conditions))
+        if not scopes:
             self._reader.fail("a scope, such as 'Norm(400 + 12*n, 30);'", self._reader.at - 1)
-        even = 1 / len({scope.conditions for scope, _ in found})
-        return tuple(replace(scope, share=scope.probability * even if share is None else share) for scope, share in found)
+        even = 1 / len({scope.conditions for scope, _ in scopes})
+        return tuple(replace(scope, share=scope.probability * even if share is None else share) for scope, share in scopes)
 
     def _scope(self, conditions: tuple[Condition, ...]) -> tuple[Scope, float | None]:
         """Take `{probability} distribution;` with its comment; the share of records is None where no comment tells it."""
@@ -293,21 +293,21 @@ class Parser:
 
     def _condition(self) -> Condition:
         if self._reader.take("("):
-            found = [self._comparison()]
-            joiner = "||" if found[0].operator is Operator.IN else "&&"
+            comparisons = [self._comparison()]
+            joiner = "||" if comparisons[0].operator is Operator.IN else "&&"
             while self._reader.take(joiner):
                 self._reader.skip()
                 start = self._reader.at
-                found.append(self._comparison())
-                if (found[-1].feature, found[-1].operator, bool(found[-1].labels)) != (
-                    found[0].feature,
-                    found[0].operator,
-                    bool(found[0].labels),
+                comparisons.append(self._comparison())
+                if (comparisons[-1].feature, comparisons[-1].operator, bool(comparisons[-1].labels)) != (
+                    comparisons[0].feature,
+                    comparisons[0].operator,
+                    bool(comparisons[0].labels),
                 ):
                     self._reader.fail("a comparison like the first", start)
             self._reader.need(")")
-            values = tuple(value for each in found for value in each.values)
-            return replace(found[0], values=values, labels=tuple(label for each in found for label in each.labels))
+            values = tuple(value for comparison in comparisons for value in comparison.values)
+            return replace(comparisons[0], values=values, labels=tuple(label for comparison in comparisons for label in comparison.labels))
         denied = self._reader.take("!") is not None
         if self._reader.word("absent"):
             self._reader.need("(")

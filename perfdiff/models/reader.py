@@ -34,23 +34,23 @@ class Reader:
         at = self.at if at is None else at
         line = self.text.count("\n", 0, at) + 1
         column = at - (self.text.rfind("\n", 0, at) + 1) + 1
-        found = self.text[at:].split("\n", 1)[0][:_SHOWN]
+        rest = self.text[at:].split("\n", 1)[0][:_SHOWN]
         raise AnnotationSyntaxError(
-            line, column, expected, json.dumps(found) if found else "the end of the line" if at < len(self.text) else "the end"
+            line, column, expected, json.dumps(rest) if rest else "the end of the line" if at < len(self.text) else "the end"
         )
 
     def skip(self) -> None:
         """Pass white space and comments."""
-        if found := _SPACE.match(self.text, self.at):
-            self.at = found.end()
+        if space := _SPACE.match(self.text, self.at):
+            self.at = space.end()
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
         """Take what matches here, without white space before it."""
-        found = pattern.match(self.text, self.at)
-        if found is None:
+        match = pattern.match(self.text, self.at)
+        if match is None:
             return None
-        self.at = found.end()
-        return found.group()
+        self.at = match.end()
+        return match.group()
 
     def take(self, *choices: str) -> str | None:
         """Take one of some symbols and white space before it; None where none stands next, and nothing is taken."""
@@ -74,11 +74,11 @@ class Reader:
     def word(self, *choices: str) -> str | None:
         """Take a word, one of `choices` where given."""
         self.skip()
-        found = _WORD.match(self.text, self.at)
-        if found is None or (choices and found.group() not in choices):
+        word = _WORD.match(self.text, self.at)
+        if word is None or (choices and word.group() not in choices):
             return None
-        self.at = found.end()
-        return found.group()
+        self.at = word.end()
+        return word.group()
 
     def string(self) -> str | None:
         """Take a quoted text."""
@@ -97,19 +97,19 @@ class Reader:
         quoted = self.string()
         if quoted is not None:
             return quoted
-        found = self.match(re.compile(pattern))
-        return found.strip() if found and found.strip() else self.fail(expected)
+        text = self.match(re.compile(pattern))
+        return text.strip() if text and text.strip() else self.fail(expected)
 
     def decimal(self, expected: str = "a number") -> Decimal:
         """Take an unsigned number."""
         self.skip()
         start = self.at
-        found = self.match(_NUMBER)
-        if found is None:
+        digits = self.match(_NUMBER)
+        if digits is None:
             self.fail(expected)
-        if not math.isfinite(float(found)):
+        if not math.isfinite(float(digits)):
             self.fail("a finite number", start)
-        return Decimal(found)
+        return Decimal(digits)
 
     def number(self, expected: str = "a number") -> float:
         """Take a number with or without a sign."""
@@ -127,8 +127,8 @@ class Reader:
     def natural(self, expected: str) -> int:
         """Take a whole number of 0 or more."""
         self.skip()
-        found = self.match(_NATURAL)
-        return int(found) if found else self.fail(expected)
+        digits = self.match(_NATURAL)
+        return int(digits) if digits else self.fail(expected)
 
     def comment(self, keys: Mapping[str, Callable[[], None]]) -> None:
         """Read the `key = value; …` comment on this line, if there is one; other comments are passed over."""

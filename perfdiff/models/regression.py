@@ -107,9 +107,9 @@ class Alike:
         sizes = np.diff(begins, append=len(order))
         several = np.maximum.reduceat(run[order], begins) > np.minimum.reduceat(run[order], begins)
         large = (sizes >= _ALIKE) & several
-        kept, ends = sizes[large], np.cumsum(sizes[large])
-        middles = np.array([2 * ends - kept - 1, 2 * ends - kept]) // 2
-        return cls(inputs, order[np.repeat(large, sizes)], np.repeat(np.arange(len(kept)), kept), middles)
+        large_sizes, ends = sizes[large], np.cumsum(sizes[large])
+        middles = np.array([2 * ends - large_sizes - 1, 2 * ends - large_sizes]) // 2
+        return cls(inputs, order[np.repeat(large, sizes)], np.repeat(np.arange(len(large_sizes)), large_sizes), middles)
 
     def apart(self, standardised: Floats) -> Floats:
         """Return by how much rows stand apart (n,) from the median of those with the same inputs, where these are enough, else from 0."""
@@ -117,9 +117,9 @@ class Alike:
             return standardised
         values = standardised[self.rows]
         medians = values[np.lexsort((values, self.group))][self.middles].mean(axis=0)
-        found = standardised.copy()
-        found[self.rows] -= medians[self.group]
-        return found
+        distances = standardised.copy()
+        distances[self.rows] -= medians[self.group]
+        return distances
 
 
 class Regime:
@@ -213,14 +213,14 @@ def decide(regime: Regime, setting: Setting) -> Choice:
     root = np.sqrt(setting.weights) / setting.deviation
     solution = _solve(columns, rows.cost, root)
     magnitude = np.maximum(np.abs(columns @ solution), 1e-200)
-    kept = set(terms)
+    material = set(terms)
     for name in {name for factors in terms for name, _ in factors}:
         mine = [any(name == other for other, _ in factors) for factors in terms]
         part = columns[:, mine] @ solution[mine]
         if np.max(np.abs(part - median(part)) / magnitude) < regime.tolerance.material:
-            kept -= {factors for factors, has in zip(terms, mine, strict=True) if has}
-    if len(kept) < len(terms):
-        terms = tuple(factors for factors in terms if factors in kept)
+            material -= {factors for factors, has in zip(terms, mine, strict=True) if has}
+    if len(material) < len(terms):
+        terms = tuple(factors for factors in terms if factors in material)
         columns = matrix(terms, rows.columns, len(rows))
         solution = _solve(columns, rows.cost, root)
     return Choice(terms, (rows.cost - columns @ solution) * root)

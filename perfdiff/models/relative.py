@@ -67,9 +67,9 @@ class Fitted:
         return Fitted(self.coefficients[which], self.values[which], self.scale[which], self.deviance[which])
 
 
-def even(costs: Floats, known: Bools) -> Costs:
+def even(costs: Floats, usable: Bools) -> Costs:
     """Return costs whose errors have the same relative size everywhere."""
-    return Costs(np.where(known, costs, 1.0), known, np.ones(costs.shape))
+    return Costs(np.where(usable, costs, 1.0), usable, np.ones(costs.shape))
 
 
 def like_counts(costs: Costs, expected: Floats) -> Costs:
@@ -146,11 +146,11 @@ def _first_sums(unit: Floats, products: Floats, costs: Costs) -> Floats:
     return coefficients
 
 
-def _short_enough(step: Floats, unit: Floats, fitted: Floats, known: Bools) -> Floats:
+def _short_enough(step: Floats, unit: Floats, fitted: Floats, usable: Bools) -> Floats:
     """Return what a step moves fitted costs, halved in place until none loses most of itself; 0 where that takes too long."""
     moved = np.asarray(step @ unit.T)
     for halvings in range(_HALVINGS + 1):
-        long = ((fitted + moved < _SHORTEST * fitted) & known).any(axis=1)
+        long = ((fitted + moved < _SHORTEST * fitted) & usable).any(axis=1)
         if not long.any():
             break
         shorter = 0.5 if halvings < _HALVINGS else 0.0

@@ -60,10 +60,10 @@ def grow(observations: Observations, tolerance: Tolerance) -> list[Leaf]:
     run they weigh so much that no shape of all calls together is sure.
     """
     rows = np.arange(len(observations))
-    found = _phases(observations, tolerance)
-    if found is None:
+    phases = _phases(observations, tolerance)
+    if phases is None:
         return list(_grow(Regime(observations, tolerance), rows, ()))
-    split, steady = found
+    split, steady = phases
     warming = Regime(observations.rows(split.holds), tolerance)
     return [
         *_grow(warming, rows[split.holds], (split.condition,)),

@@ -70,9 +70,9 @@ class Basis:
 
     def only(self, features: Collection[str]) -> Basis:
         """Return the basis of some of the features."""
-        kept = [place for place, factors in enumerate(self.factors) if all(name in features for name, _ in factors)]
+        places = [place for place, factors in enumerate(self.factors) if all(name in features for name, _ in factors)]
         shapes = {name: shapes for name, shapes in self.shapes.items() if name in features}
-        return Basis(tuple(self.factors[place] for place in kept), self.columns[:, kept], shapes, self.divisors)
+        return Basis(tuple(self.factors[place] for place in places), self.columns[:, places], shapes, self.divisors)
 
     def _is_possible(self, name: str, function: str, column: Floats) -> bool:
         """Return whether a feature may enter a product under a function."""
@@ -107,7 +107,7 @@ def basis(
             shapes[name] = possible
             used = {function for shape in possible for function in shape}
             factors += [((name, function),) for function in _SINGLES if function in used]
-    columns = np.column_stack([product(each, values, rows) for each in factors])
+    columns = np.column_stack([product(own_factors, values, rows) for own_factors in factors])
     return Basis(tuple(factors), columns, shapes, frozenset(name for name in shapes if name not in drifting and has_inverse(values[name])))
 
 
@@ -190,11 +190,11 @@ class Contest:
 
     def bic(self, sets: Sequence[Sequence[int]]) -> Floats:
         """Return the BIC of each set of columns."""
-        lengths = [len(each) for each in sets]
+        lengths = [len(column_set) for column_set in sets]
         if len(sets) == 1:
             return self._setting.bic(self._misfits(np.array(sets)), lengths[0])
         longest = max(lengths)
-        columns = np.array([[*each, *[self._empty] * (longest - length)] for each, length in zip(sets, lengths, strict=True)])
+        columns = np.array([[*column_set, *[self._empty] * (longest - length)] for column_set, length in zip(sets, lengths, strict=True)])
         return self._setting.bic(self._misfits(columns), np.array(lengths))
 
     def expected(self, places: Sequence[int]) -> Floats:

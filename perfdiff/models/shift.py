@@ -65,10 +65,10 @@ def cost_ratio(x: Floats, base: Floats, head: Floats, at: float, *, seed: int) -
 
 
 def _ratios(x: Floats, base: Floats, head: Floats) -> LogLines:
-    known = np.isfinite(x) & (x > 0) & np.isfinite(base) & (base > 0) & np.isfinite(head) & (head > 0)
-    before, after = np.where(known, base, 1.0), np.where(known, head, 1.0)
+    usable = np.isfinite(x) & (x > 0) & np.isfinite(base) & (base > 0) & np.isfinite(head) & (head > 0)
+    before, after = np.where(usable, base, 1.0), np.where(usable, head, 1.0)
     rounding = ROUNDING_SD * np.hypot(1 / before, 1 / after) if (before != after).any() else np.zeros(len(x))
-    return LogLines(np.log(np.where(known, x, 1.0)), np.log(after / before)[None, :], rounding[None, :], known[None, :])
+    return LogLines(np.log(np.where(usable, x, 1.0)), np.log(after / before)[None, :], rounding[None, :], usable[None, :])
 
 
 def _interval(lines: LogLines, contrast: Contrast, signs: Floats, confidence: float) -> tuple[float, Interval]:
@@ -81,8 +81,8 @@ def _is_of_lower_order(x: Floats, base: Floats, head: Floats, lines: LogLines, s
 
     Both laws are compared by the BIC of their logarithms' errors.
     """
-    known = lines.known[0]
-    x, base, head = x[known], base[known], head[known]
+    usable = lines.known[0]
+    x, base, head = x[usable], base[usable], head[usable]
     columns = [base, np.ones(len(x))]
     exponents = [law.b for law in power_laws("", x, np.stack([base, head]), seed=seed) if law is not None]
     if max(exponents) >= ABOVE_A_LINE:

@@ -27,16 +27,16 @@ def fit(feature: str, x: Floats, cost: Floats, *, seed: int) -> Law | None:
 
 def best_fit(features: dict[str, Floats], cost: Floats, *, seed: int) -> Law | None:
     """Return the trend of a cost (points,) over the feature that tells most of it, of those (points,) by name; None where none does."""
-    told = (fit(name, x, cost, seed=seed) for name, x in features.items())
-    return max((law for law in told if law), key=lambda law: law.r2, default=None)
+    fitted = (fit(name, x, cost, seed=seed) for name, x in features.items())
+    return max((law for law in fitted if law), key=lambda law: law.r2, default=None)
 
 
 def fits(feature: str, x: Floats, costs: Floats, *, seed: int) -> tuple[Law | None, ...]:
     """Return the trend of each row of `costs` (costs, points) over a feature's values `x` (points,), as `power_laws` with its class."""
-    told = zip(power_laws(feature, x, costs, seed=seed), laws(feature, x, costs), diagnoses(feature, x, costs), strict=True)
+    rows = zip(power_laws(feature, x, costs, seed=seed), laws(feature, x, costs), diagnoses(feature, x, costs), strict=True)
     return tuple(
         power and law and replace(power, growth=law[0], says=law[1], diagnosis=TWO_PHASES if law[0] is CostClass.PIECEWISE else diagnosis)
-        for power, law, diagnosis in told
+        for power, law, diagnosis in rows
     )
 
 
@@ -50,13 +50,13 @@ def power_laws(feature: str, x: Floats, costs: Floats, *, seed: int, confidence:
     usable = np.isfinite(x) & (x > 0)
     logs = np.log(np.where(usable, x, 1.0))
     signs = sign_draws(len(x), seed)
-    told: list[Law | None] = []
+    fitted: list[Law | None] = []
     for start in range(0, len(costs), BLOCK):
         block = costs[start : start + BLOCK]
-        known = usable & np.isfinite(block) & (block > 0)
-        safe = np.where(known, block, 1.0)
-        told += _laws(feature, LogLines(logs, np.log(safe), ROUNDING_SD / safe, known), far_values(x), signs, confidence)
-    return tuple(told)
+        positive = usable & np.isfinite(block) & (block > 0)
+        safe = np.where(positive, block, 1.0)
+        fitted += _laws(feature, LogLines(logs, np.log(safe), ROUNDING_SD / safe, positive), far_values(x), signs, confidence)
+    return tuple(fitted)
 
 
 def _laws(feature: str, lines: LogLines, at: tuple[float, ...], signs: Floats, confidence: float) -> list[Law | None]:

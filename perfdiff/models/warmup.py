@@ -39,8 +39,8 @@ def warm_up(table: SampleTable, metric: str) -> WarmUp | None:
     Barrett et al. (2017, *Virtual Machine Warmup Blows Hot and Cold*), what is steady is behind the last change; one that hardly any calls
     follow is none, as where a program ends soon after.
     """
-    known = np.isfinite(table.metrics[metric]) & (table.metrics[metric] > 0)
-    index = np.flatnonzero(known)
+    positive = np.isfinite(table.metrics[metric]) & (table.metrics[metric] > 0)
+    index = np.flatnonzero(positive)
     index = index[np.argsort(table.call[index], kind="stable")]
     if len(index) < 2 / LEAST_SHARE:
         return None
@@ -59,12 +59,12 @@ def warm_up(table: SampleTable, metric: str) -> WarmUp | None:
 def _sizes(table: SampleTable, index: Ints) -> Floats:
     """Return the logarithms of numeric inputs (rows, p) of calls, those that every call has."""
     values = np.abs(table.values[index])
-    kept = [
+    numeric = [
         column
         for column, feature in enumerate(table.features)
         if not feature.category and np.isfinite(values[:, column]).all() and np.ptp(values[:, column]) > 0
     ]
-    return np.log1p(values[:, kept])
+    return np.log1p(values[:, numeric])
 
 
 def _relative(logs: Floats, sizes: Floats) -> Floats:
@@ -142,6 +142,6 @@ def _is_clear(steps: Floats) -> bool:
     return float(steps.mean()) - float(stdtrit(len(steps) - 1, CONFIDENCE)) * error > math.log(LEAST_FACTOR)
 
 
-def joined(found: Sequence[WarmUp | None]) -> WarmUp | None:
+def joined(warm_ups: Sequence[WarmUp | None]) -> WarmUp | None:
     """Return the warm-up of several sides together: as long as the longest, so that behind it all are steady."""
-    return max((each for each in found if each is not None), key=lambda each: each.calls, default=None)
+    return max((side for side in warm_ups if side is not None), key=lambda side: side.calls, default=None)

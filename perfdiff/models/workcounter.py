@@ -33,15 +33,15 @@ WORK_METRICS = tuple(each.metric for each in WORK_COUNTERS)
 
 def work_counters(counted: Container[str]) -> tuple[WorkCounter, ...]:
     """Return what measures work among the counters of a function, or of a whole program."""
-    return tuple(each for each in WORK_COUNTERS if each.metric in counted)
+    return tuple(counter for counter in WORK_COUNTERS if counter.metric in counted)
 
 
 def plain(metric: str) -> str:
     """Return what a metric of work counts, as sentences name it."""
-    return next(each.plain for each in WORK_COUNTERS if each.metric == metric)
+    return next(counter.plain for counter in WORK_COUNTERS if counter.metric == metric)
 
 
 def is_bounded(counted: Container[str]) -> bool:
     """Return whether work is counted, by bounded events alone: what is equal then is the same work."""
-    found = work_counters(counted)
-    return bool(found) and all(each.is_bounded for each in found)
+    counters = work_counters(counted)
+    return bool(counters) and all(counter.is_bounded for counter in counters)

@@ -31,11 +31,11 @@ class BoundError(ValueError):
 
 def content(path: Folder, largest: int = LARGEST_BYTES) -> bytes:
     """Return what a regular file holds; raise OSError where it cannot be read, BoundError where it is none or too large."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise BoundError("it is no regular file")
-    if found.st_size > largest:
-        raise BoundError(f"it has {found.st_size:,} bytes, {largest:,} at most are read")
+    if status.st_size > largest:
+        raise BoundError(f"it has {status.st_size:,} bytes, {largest:,} at most are read")
     return path.read_bytes()
 
 
@@ -49,11 +49,11 @@ def parsed(text: bytes | str) -> Any:
 
 def check_numbers(numbers: Iterable[int], says: str) -> None:
     """Raise BoundError unless numbers are from 0 on, small enough to be places in a table, and each there once."""
-    found = list(numbers)
-    beyond = next((number for number in found if not 0 <= number < MOST_NUMBERS), None)
+    listed = list(numbers)
+    beyond = next((number for number in listed if not 0 <= number < MOST_NUMBERS), None)
     if beyond is not None:
         raise BoundError(f"number {beyond:,} of {says}, which begin at 0 and end below {MOST_NUMBERS:,}")
-    if len(set(found)) < len(found):
+    if len(set(listed)) < len(listed):
         raise BoundError(f"two {says} of one number")
 
 

@@ -39,8 +39,8 @@ def exact_sums(values: Floats, groups: Ints, count: int) -> list[int]:
     return totals
 
 
-def _add(totals: list[int], found: Iterable[tuple[int, int]]) -> None:
-    for group, value in found:
+def _add(totals: list[int], group_values: Iterable[tuple[int, int]]) -> None:
+    for group, value in group_values:
         totals[group] += value
 
 
@@ -65,7 +65,7 @@ def shares(total: int, count: int) -> Floats:
         return np.zeros(count)
     unit = max(total.bit_length() - _MANTISSA, 0)
     units = (total + (1 << unit >> 1)) >> unit
-    each, left = divmod(units, count)
-    found = np.full(count, each, dtype=np.float64)
-    found[:left] += 1.0
-    return np.ldexp(found, unit - _BITS)
+    quotient, remainder = divmod(units, count)
+    weights = np.full(count, quotient, dtype=np.float64)
+    weights[:remainder] += 1.0
+    return np.ldexp(weights, unit - _BITS)

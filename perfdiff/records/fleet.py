@@ -70,7 +70,7 @@ class Chosen:
 
 def find(folders: Iterable[Path], advance: Callable[[str], None] = lambda _: None) -> Fleet:
     """Return the parts at and below folders; what is damaged, of another format, or there twice is left out and told, never an error."""
-    left_out, found, doubles = LeftOut(), dict[str, Found](), 0
+    left_out, by_id, doubles = LeftOut(), dict[str, Found](), 0
     for folder in folders:
         places = list(parts.below(folder))
         if not places:
@@ -81,19 +81,19 @@ def find(folders: Iterable[Path], advance: Callable[[str], None] = lambda _: Non
             except RecordingError as error:
                 left_out.add("of another format" if error.slug == "format-version" else _UNREADABLE, place.name)
                 continue
-            doubles += part.id in found
-            found.setdefault(part.id, Found(place, replace(part, functions=())))
+            doubles += part.id in by_id
+            by_id.setdefault(part.id, Found(place, replace(part, functions=())))
             advance(place.name)
-    ordered = tuple(found[id_] for id_ in sorted(found))
+    ordered = tuple(by_id[id_] for id_ in sorted(by_id))
     notes = [*_clock_notes(ordered)]
     if doubles:
         notes.append(Note("fleet-doubles", f"{_parts(doubles)} were there twice, as copies; each counts once"))
     return Fleet(ordered, left_out, tuple(notes))
 
 
-def _clock_notes(found: Sequence[Found]) -> Iterable[Note]:
+def _clock_notes(members: Sequence[Found]) -> Iterable[Note]:
     now = time.time_ns()
-    hosts = {each.part.host for each in found if each.part.runs_backwards or each.part.ended_unix_ns > now + _AHEAD_NS}
+    hosts = {member.part.host for member in members if member.part.runs_backwards or member.part.ended_unix_ns > now + _AHEAD_NS}
     if hosts:
         yield Note(
             "fleet-clocks",
@@ -122,44 +122,44 @@ def choose(fleet: Fleet, asked: Asked) -> Chosen:
     revisions, and others cannot be.
     """
     unreadable = fleet.left_out.reasons.get(_UNREADABLE, ())
-    if unreadable and len({each.part.tree for each in fleet.parts}) < len(Side):
+    if unreadable and len({member.part.tree for member in fleet.parts}) < len(Side):
         others = f"there are only those of {_revisions(fleet.parts)} beside" if fleet.parts else "there are no others"
         raise RecordingError(
             f"{_parts(len(unreadable))} cannot be read ({_some(unreadable)}), and {others}: copy them once more, or record anew",
             slug="fleet-damaged",
         )
     left_out = LeftOut({reason: list(names) for reason, names in fleet.left_out.reasons.items()})
-    kept = []
-    for each in fleet.parts:
-        if all(each.part.labels.get(name) == value for name, value in asked.labels.items()):
-            unlabelled = {name: value for name, value in each.part.labels.items() if name not in asked.pooled}
-            kept.append(replace(each, part=replace(each.part, labels=unlabelled)))
+    labelled = []
+    for member in fleet.parts:
+        if all(member.part.labels.get(name) == value for name, value in asked.labels.items()):
+            unlabelled = {name: value for name, value in member.part.labels.items() if name not in asked.pooled}
+            labelled.append(replace(member, part=replace(member.part, labels=unlabelled)))
         else:
-            left_out.add("bearing other labels", each.folder.name)
-    if not kept:
+            left_out.add("bearing other labels", member.folder.name)
+    if not labelled:
         raise UsageError(_nothing(fleet, left_out), slug="fleet-empty")
-    trees = _trees(kept, asked)
-    sides = {side: [each for each in kept if each.part.tree == trees[side]] for side in Side}
-    for each in kept:
-        if each.part.tree not in trees.values():
-            left_out.add(f"of another revision ({each.part.revision.rev})", each.folder.name)
+    trees = _trees(labelled, asked)
+    sides = {side: [member for member in labelled if member.part.tree == trees[side]] for side in Side}
+    for member in labelled:
+        if member.part.tree not in trees.values():
+            left_out.add(f"of another revision ({member.part.revision.rev})", member.folder.name)
     for says, key in _COMPARABLE:
         sides = _common(sides, says, key, left_out)
-    revisions = {side: _usual([each.part.revision for each in found]) for side, found in sides.items()}
+    revisions = {side: _usual([member.part.revision for member in members]) for side, members in sides.items()}
     notes = (*fleet.notes, *left_out.notes(), *_host_notes(sides))
-    return Chosen({side: tuple(found) for side, found in sides.items()}, revisions, notes)
+    return Chosen({side: tuple(members) for side, members in sides.items()}, revisions, notes)
 
 
-def _labels(found: Found) -> object:
-    return tuple(sorted(found.part.labels.items()))
+def _labels(member: Found) -> object:
+    return tuple(sorted(member.part.labels.items()))
 
 
-def _build(found: Found) -> object:
-    return found.part.build, found.part.environment.compiler
+def _build(member: Found) -> object:
+    return member.part.build, member.part.environment.compiler
 
 
-def _recorder(found: Found) -> object:
-    return found.part.environment.perfdiff
+def _recorder(member: Found) -> object:
+    return member.part.environment.perfdiff
 
 
 _COMPARABLE: tuple[tuple[str, Callable[[Found], object]], ...] = (
@@ -171,75 +171,75 @@ _COMPARABLE: tuple[tuple[str, Callable[[Found], object]], ...] = (
 
 def _common(sides: Mapping[Side, list[Found]], says: str, key: Callable[[Found], object], left_out: LeftOut) -> dict[Side, list[Found]]:
     """Return the parts whose key both sides have; raise UsageError where there is none."""
-    shared = set.intersection(*({key(each) for each in found} for found in sides.values()))
-    kept = {side: [each for each in found if key(each) in shared] for side, found in sides.items()}
-    for side, found in sides.items():
-        for each in found:
-            if key(each) not in shared:
-                left_out.add(f"of {side}, {says}", each.folder.name)
-    if not all(kept.values()):
+    shared = set.intersection(*({key(member) for member in members} for members in sides.values()))
+    common = {side: [member for member in members if key(member) in shared] for side, members in sides.items()}
+    for side, members in sides.items():
+        for member in members:
+            if key(member) not in shared:
+                left_out.add(f"of {side}, {says}", member.folder.name)
+    if not all(common.values()):
         detail = "\n".join(note.text for note in left_out.notes())
         raise UsageError(
             f"nothing of base and head can be compared, each side's parts are left out: {says}", slug="fleet-apart", detail=detail
         )
-    return kept
+    return common
 
 
-def _trees(found: Sequence[Found], asked: Asked) -> dict[Side, str]:
+def _trees(members: Sequence[Found], asked: Asked) -> dict[Side, str]:
     """Return the contents that stand for base and head: those that the words mean; of one word, the other is the only one left."""
-    known = Counter(each.part.tree for each in found)
+    by_tree = Counter(member.part.tree for member in members)
     words = {Side.BASE: asked.base, Side.HEAD: asked.head}
-    trees = {side: _named(found, word, asked.resolve) for side, word in words.items() if word is not None}
-    rest = [tree for tree in known if tree not in trees.values()]
+    trees = {side: _named(members, word, asked.resolve) for side, word in words.items() if word is not None}
+    rest = [tree for tree in by_tree if tree not in trees.values()]
     if len(trees) == 1 and len(rest) == 1:
         trees |= {side: rest[0] for side in Side if side not in trees}
     if len(trees) < len(Side):
         raise UsageError(
-            f"parts of {_revisions(found)} are there: say which are compared, with --base REV and --head REV", slug="fleet-revisions"
+            f"parts of {_revisions(members)} are there: say which are compared, with --base REV and --head REV", slug="fleet-revisions"
         )
     if trees[Side.BASE] == trees[Side.HEAD]:
         raise UsageError(f"'{asked.base}' and '{asked.head}' are the same content: there is nothing to compare", slug="fleet-revisions")
     return trees
 
 
-def _named(found: Sequence[Found], word: str, resolve: Resolve | None) -> str:
+def _named(members: Sequence[Found], word: str, resolve: Resolve | None) -> str:
     """Return the content that a word means: a recorded name of a revision, how its commit or content begins, or what git says."""
     commit = resolve(word) if resolve else None
     matching = {
-        each.part.tree: None
-        for each in found
-        if word == each.part.revision.rev
-        or (len(word) >= _SHORTEST and ((each.part.revision.commit or "").startswith(word) or each.part.tree.startswith(word)))
-        or (commit is not None and each.part.revision.commit == commit)
+        member.part.tree: None
+        for member in members
+        if word == member.part.revision.rev
+        or (len(word) >= _SHORTEST and ((member.part.revision.commit or "").startswith(word) or member.part.tree.startswith(word)))
+        or (commit is not None and member.part.revision.commit == commit)
     }
     if len(matching) == 1:
         return next(iter(matching))
     if not matching:
-        raise UsageError(f"no part is of '{word}'; there are parts of {_revisions(found)}", slug="fleet-revisions")
+        raise UsageError(f"no part is of '{word}'; there are parts of {_revisions(members)}", slug="fleet-revisions")
     raise UsageError(f"'{word}' stands for {len(matching)} contents; name the commit", slug="fleet-revisions")
 
 
 def revisions(fleet: Fleet) -> dict[str, Revision]:
     """Return the revisions that there are parts of, by content; a content that goes by several names has the most frequent."""
     named: dict[str, list[Revision]] = {}
-    for each in fleet.parts:
-        named.setdefault(each.part.tree, []).append(each.part.revision)
-    return {tree: _usual(found) for tree, found in named.items()}
+    for member in fleet.parts:
+        named.setdefault(member.part.tree, []).append(member.part.revision)
+    return {tree: _usual(same_content) for tree, same_content in named.items()}
 
 
-def _usual(found: Sequence[Revision]) -> Revision:
-    counted = Counter((each.rev, each.commit) for each in found)
+def _usual(same_content: Sequence[Revision]) -> Revision:
+    counted = Counter((revision.rev, revision.commit) for revision in same_content)
     rev, commit = min(counted, key=lambda pair: (-counted[pair], pair[0], pair[1] or ""))
     return Revision(rev, commit, "")
 
 
-def _revisions(found: Sequence[Found]) -> str:
-    counted = Counter(each.part.revision.rev for each in found)
+def _revisions(members: Sequence[Found]) -> str:
+    counted = Counter(member.part.revision.rev for member in members)
     return ", ".join(f"{name} ({_parts(count)})" for name, count in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def _host_notes(sides: Mapping[Side, Sequence[Found]]) -> Iterable[Note]:
-    hosts = {side: {each.part.host for each in found} for side, found in sides.items()}
+    hosts = {side: {member.part.host for member in members} for side, members in sides.items()}
     both = hosts[Side.BASE] & hosts[Side.HEAD]
     if not both:
         yield Note(
@@ -251,13 +251,13 @@ def _host_notes(sides: Mapping[Side, Sequence[Found]]) -> Iterable[Note]:
 
 def machine_key(part: Part) -> tuple[str, Environment]:
     """Return what makes two parts those of one machine: its name, and all that makes times differ."""
-    found = part.environment
-    return part.host, replace(found, created="", flags=(), clock="", pmu=False)
+    environment = part.environment
+    return part.host, replace(environment, created="", flags=(), clock="", pmu=False)
 
 
 def _nothing(fleet: Fleet, left_out: LeftOut) -> str:
-    told = "; ".join(note.text for note in left_out.notes()[:_NAMED])
-    return "there is no part to compare" + (f": {told}" if told else "; `perfdiff record REV -- COMMAND` leaves some")
+    reasons = "; ".join(note.text for note in left_out.notes()[:_NAMED])
+    return "there is no part to compare" + (f": {reasons}" if reasons else "; `perfdiff record REV -- COMMAND` leaves some")
 
 
 def _parts(count: int) -> str:

@@ -206,9 +206,9 @@ def _broken(data: bytes, starts: Sequence[int], most_features: int) -> NoReturn:
     raise LogDamageError(at, f"expected a whole sample {sample}")
 
 
-def _check_count(data: bytes, at: int, found: int, says: str, most: int) -> None:
-    if found > most:
-        raise LogDamageError(at, f"expected {says}, {max(most, 0):,} at most, found {found:,} with {len(data) - at - 4:,} bytes to come")
+def _check_count(data: bytes, at: int, count: int, says: str, most: int) -> None:
+    if count > most:
+        raise LogDamageError(at, f"expected {says}, {max(most, 0):,} at most, found {count:,} with {len(data) - at - 4:,} bytes to come")
 
 
 def _gathered(data: bytes, kind: np.dtype[np.void] | np.dtype[np.uint32], offsets: Ints, width: int = 1) -> npt.NDArray[np.void]:
@@ -223,7 +223,7 @@ def _features(
 ) -> tuple[tuple[str, ...], Floats, Bools, Bools]:
     """Return names (p), values (n, p), and which of them are enums, and the machine's (p,); a name given twice counts once."""
     columns = {name: column for column, name in enumerate(dict.fromkeys(names.values()))}
-    known = np.array(sorted(names), np.uint64)
+    named = np.array(sorted(names), np.uint64)
     column_of = np.array([columns[names[offset]] for offset in sorted(names)], np.int64)
     typed = np.array(sorted({0, *types}), np.uint64)
     enums = np.array([types.get(offset, "").startswith(_ENUM) for offset in sorted({0, *types})], bool)
@@ -236,8 +236,8 @@ def _features(
         # From the last to the first: of a feature that a sample holds twice, the first value counts.
         for place in reversed(range(width)):
             at, record = offsets + _FEATURE.itemsize * place, records[:, place]
-            column = column_of[_found(record["name"], known, at, "the offset of a feature's name in this block")]
-            kind = _found(record["type"], typed, at + 8, "the offset of a type's name in this block, or 0")
+            column = column_of[_places_of(record["name"], named, at, "the offset of a feature's name in this block")]
+            kind = _places_of(record["type"], typed, at + 8, "the offset of a type's name in this block, or 0")
             values[rows, column] = record["value"]
             seen[column] = True
             own[column[kind > 0]] = True
@@ -245,10 +245,10 @@ def _features(
     return tuple(columns), values, category, seen & ~own
 
 
-def _found(wanted: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64], offsets: Ints, says: str) -> Ints:
-    """Return the places of `wanted` among the `known`, which are sorted."""
-    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    missing = np.flatnonzero(known[places] != wanted)
+def _places_of(wanted: npt.NDArray[np.uint64], ordered: npt.NDArray[np.uint64], offsets: Ints, says: str) -> Ints:
+    """Return the places of `wanted` among those that are `ordered`."""
+    places = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
+    missing = np.flatnonzero(ordered[places] != wanted)
     if len(missing):
         first = missing[np.argmin(offsets[missing])]
         raise LogDamageError(int(offsets[first]), f"expected {says}, found {wanted[first]:,}")
@@ -264,7 +264,7 @@ def _branches(data: bytes, layout: _Layout) -> tuple[tuple[int, ...], Floats, Fl
         first = np.flatnonzero(column == MOST_COLUMNS)[0]
         raise LogDamageError(int(layout.branches[first]), f"expected one of {MOST_COLUMNS} branches at most, found number {len(ids)}")
     cell, cells = layout.rows * len(ids) + column, count * len(ids)
-    executed, taken = (np.bincount(cell, each, cells).astype(np.float64) for each in (records["outcomes"], layout.taken))
+    executed, taken = (np.bincount(cell, weights, cells).astype(np.float64) for weights in (records["outcomes"], layout.taken))
     return tuple(ids.tolist()), executed.reshape(count, len(ids)), taken.reshape(count, len(ids))
 
 

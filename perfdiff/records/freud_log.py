@@ -88,9 +88,9 @@ def joined(tables: Sequence[SampleTable]) -> SampleTable:
         return first
     features: dict[str, Feature] = {}
     for feature in (feature for table in tables for feature in table.features):
-        known = features.setdefault(feature.name, feature)
-        labels = {**feature.labels, **known.labels}
-        features[feature.name] = replace(known, category=known.category or feature.category, labels=labels)
+        merged = features.setdefault(feature.name, feature)
+        labels = {**feature.labels, **merged.labels}
+        features[feature.name] = replace(merged, category=merged.category or feature.category, labels=labels)
     branches = list(dict.fromkeys(branch for table in tables for branch in table.branches))
     names = list(features)
 
@@ -98,7 +98,7 @@ def joined(tables: Sequence[SampleTable]) -> SampleTable:
         return np.concatenate([getattr(table, name) for table in tables])
 
     def counts(name: str) -> Floats:
-        parts = [(getattr(table, name), [branches.index(each) for each in table.branches]) for table in tables]
+        parts = [(getattr(table, name), [branches.index(branch) for branch in table.branches]) for table in tables]
         return _stacked(parts, len(branches), 0.0)
 
     return replace(
@@ -108,7 +108,9 @@ def joined(tables: Sequence[SampleTable]) -> SampleTable:
             for name in dict.fromkeys(name for table in tables for name in table.metrics)
         },
         features=tuple(features.values()),
-        values=_stacked([(table.values, [names.index(each.name) for each in table.features]) for table in tables], len(names), np.nan),
+        values=_stacked(
+            [(table.values, [names.index(feature.name) for feature in table.features]) for table in tables], len(names), np.nan
+        ),
         branches=tuple(branches),
         executed=counts("executed"),
         taken=counts("taken"),
@@ -169,8 +171,11 @@ def _family(blocks: Sequence[Block], functions: list[str]) -> _Family:
     ns = (np.bincount(pair.ravel(), wall[callee], len(pairs)) * RESOLUTION_NS).tolist()
     return _Family(
         np.maximum(wall - spent, 0.0),
-        {(functions[a], functions[b]): each for (a, b), each in zip(pairs.tolist(), zip(calls, ns, strict=True), strict=True)},
-        {functions[each]: count for each, count in enumerate(np.bincount(function[parent[~here]]).tolist()) if count},
+        {
+            (functions[a], functions[b]): calls_and_ns
+            for (a, b), calls_and_ns in zip(pairs.tolist(), zip(calls, ns, strict=True), strict=True)
+        },
+        {functions[number]: count for number, count in enumerate(np.bincount(function[parent[~here]]).tolist()) if count},
     )
 
 

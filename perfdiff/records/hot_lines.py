@@ -127,11 +127,11 @@ def _places(offset: int, block: bytes, start: int, places: int) -> Iterator[Plac
         yield _place(offset, kind, core, Allocation(address, size, Spot(path, inside) if path else None))
 
 
-def _place(offset: int, kind: int, core: int, found: Allocation) -> Place:
+def _place(offset: int, kind: int, core: int, allocation: Allocation) -> Place:
     if kind == _Kind.HEAP:
-        return found
+        return allocation
     if kind == _Kind.STACK:
         return Stack(core)
-    if kind == _Kind.OBJECT and found.site is not None:
-        return Variable(found.site)
+    if kind == _Kind.OBJECT and allocation.site is not None:
+        return Variable(allocation.site)
     raise DamageError(offset, f"a place of kind {kind} in the block of a line")

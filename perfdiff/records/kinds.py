@@ -52,10 +52,10 @@ def kinds(machines: Sequence[Machine]) -> tuple[MachineKind, ...]:
 
     A kind of one machine has its name, a larger one that of its processor with what else tells it from others.
     """
-    found: dict[KindKey, list[int]] = {}
+    by_key: dict[KindKey, list[int]] = {}
     for place, machine in enumerate(machines):
-        found.setdefault(kind_of(machine.environment), []).append(place)
-    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0]))
+        by_key.setdefault(kind_of(machine.environment), []).append(place)
+    ordered = sorted(by_key.items(), key=lambda item: (-len(item[1]), item[0]))
     names = _names([dict(key) for key, _ in ordered])
     return tuple(
         MachineKind(
@@ -67,11 +67,11 @@ def kinds(machines: Sequence[Machine]) -> tuple[MachineKind, ...]:
     )
 
 
-def differences(one: Environment, other: Environment) -> tuple[str, ...]:
+def differences(environment: Environment, other: Environment) -> tuple[str, ...]:
     """Return in which respects two machines differ, in words, with both values of those that are short."""
     return tuple(
         name if name == "libraries" else f"{name} ({first}, {second})"
-        for (name, first), (_, second) in zip(kind_of(one), kind_of(other), strict=True)
+        for (name, first), (_, second) in zip(kind_of(environment), kind_of(other), strict=True)
         if first != second
     )
 

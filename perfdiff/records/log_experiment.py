@@ -176,10 +176,10 @@ def _edges(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Edges:
     """Return who called whom; calls from outside the log come from a thread's start."""
     rows: list[tuple[float, ...]] = []
     for entry in entries:
-        inside = {pair: found for pair, found in entry.log.edges.items() if set(pair) <= entry.tables.keys()}
-        rows += [(entry.run.id, numbers[caller], numbers[callee], *found) for (caller, callee), found in inside.items()]
+        inside = {pair: sums for pair, sums in entry.log.edges.items() if set(pair) <= entry.tables.keys()}
+        rows += [(entry.run.id, numbers[caller], numbers[callee], *sums) for (caller, callee), sums in inside.items()]
         for name, table in entry.tables.items():
-            calls, ns = np.sum([found for (_, callee), found in inside.items() if callee == name] or [(0, 0.0)], axis=0)
+            calls, ns = np.sum([sums for (_, callee), sums in inside.items() if callee == name] or [(0, 0.0)], axis=0)
             rows.append((entry.run.id, 0, numbers[name], len(table) - calls, float(table.metrics["wall_ns"].sum()) - ns))
     columns = np.array(rows, np.float64).T
     return Edges(*columns[:3].astype(np.int64), *columns[3:])

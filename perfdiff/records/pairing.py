@@ -67,7 +67,9 @@ def paired(base: Recorded, head: Recorded) -> Recorded:
     experiments = (base.experiment, head.experiment)
     counts = [Counter(info.name for info in experiment.functions) for experiment in experiments]
     repeated = {name for count in counts for name, times in count.items() if times > 1}
-    functions = [{(info.name, info.file if info.name in repeated else ""): info for info in each.functions} for each in experiments]
+    functions = [
+        {(info.name, info.file if info.name in repeated else ""): info for info in experiment.functions} for experiment in experiments
+    ]
     shared = sorted(functions[0].keys() & functions[1].keys())
     origins = [side if side in recorded.sides else recorded.sides[0] for recorded, side in zip((base, head), Side, strict=True)]
     run_at = [_points_run(experiment, origin) for experiment, origin in zip(experiments, origins, strict=True)]
@@ -78,8 +80,8 @@ def paired(base: Recorded, head: Recorded) -> Recorded:
     halves: list[_Half] = []
     for recorded, origin, side, infos in zip((base, head), origins, Side, functions, strict=True):
         place = {other.id: at for at, point in enumerate(points) for other in recorded.experiment.points if _same(point, other)}
-        kept = [run.id for run in recorded.experiment.runs if run.side is origin and run.point in place]
-        runs = {run: number for number, run in enumerate(kept, start=sum(len(half.runs) for half in halves))}
+        run_ids = [run.id for run in recorded.experiment.runs if run.side is origin and run.point in place]
+        runs = {run: number for number, run in enumerate(run_ids, start=sum(len(half.runs) for half in halves))}
         numbers = {infos[name].id: number for number, name in enumerate(shared, start=1)}
         halves.append(_Half(recorded, origin, side, infos, numbers, place, runs))
     experiment = _experiment(halves[0], halves[1], shared, points)
@@ -143,7 +145,9 @@ def _info(number: int, base: _Half, head: _Half, name: Name) -> FunctionInfo:
     texts = _text(infos[0], base.origin), _text(infos[1], head.origin)
     differs = texts[0] is None or texts[1] is None or texts[0].text != texts[1].text
     reason = "its text differs" if differs else "its text is the same; what it depends on was not compared"
-    calls = {half.numbers[each] for half, info in zip((base, head), infos, strict=True) for each in info.calls if each in half.numbers}
+    calls = {
+        half.numbers[callee] for half, info in zip((base, head), infos, strict=True) for callee in info.calls if callee in half.numbers
+    }
     return replace(
         infos[1],
         id=number,
@@ -188,9 +192,9 @@ def _totals(base: _Half, head: _Half) -> Totals:
     for half in (base, head):
         totals = half.recorded.experiment.totals
         run, function = _renumbered(totals.run, half.runs), _renumbered(totals.function, half.numbers)
-        kept = (run >= 0) & (function >= 0)
-        sums = {name: getattr(totals, name)[kept] for name in ("calls", "wall_ns", "self_ns")}
-        parts.append((run[kept], function[kept], sums, {name: values[kept] for name, values in totals.other.items()}))
+        is_shared = (run >= 0) & (function >= 0)
+        sums = {name: getattr(totals, name)[is_shared] for name in ("calls", "wall_ns", "self_ns")}
+        parts.append((run[is_shared], function[is_shared], sums, {name: values[is_shared] for name, values in totals.other.items()}))
     (run, function, sums, other), (run_head, function_head, sums_head, other_head) = parts
     return Totals(
         np.concatenate([run, run_head]),
@@ -206,8 +210,8 @@ def _edges(base: _Half, head: _Half) -> Edges:
         edges = half.recorded.experiment.edges
         numbers = {0: 0, **half.numbers}
         ends = _renumbered(edges.run, half.runs), _renumbered(edges.caller, numbers), _renumbered(edges.callee, half.numbers)
-        kept = np.all([end >= 0 for end in ends], axis=0)
-        columns.append([column[kept] for column in (*ends, edges.calls, edges.wall_ns)])
+        is_shared = np.all([end >= 0 for end in ends], axis=0)
+        columns.append([column[is_shared] for column in (*ends, edges.calls, edges.wall_ns)])
     return Edges(*(np.concatenate(pair) for pair in zip(*columns, strict=True)))
 
 
@@ -218,13 +222,13 @@ def _table(sources: Mapping[Side, _Source], function: int, side: Side) -> Sample
     if table is None:
         return None
     run, point = _renumbered(table.run, source.runs), _renumbered(table.point, source.points)
-    kept = np.flatnonzero((run >= 0) & (point >= 0))
-    return replace(table.rows(kept), function=function, side=side, run=run[kept], point=point[kept])
+    rows = np.flatnonzero((run >= 0) & (point >= 0))
+    return replace(table.rows(rows), function=function, side=side, run=run[rows], point=point[rows])
 
 
 def _renumbered(column: Ints, numbers: Mapping[int, int]) -> Ints:
     """Return new numbers for old ones; -1 for those that have none."""
     old = np.array(sorted(numbers), np.int64)
-    new = np.array([numbers[each] for each in sorted(numbers)], np.int64)
+    new = np.array([numbers[key] for key in sorted(numbers)], np.int64)
     place = np.minimum(np.searchsorted(old, column), len(old) - 1)
     return np.where(old[place] == column, new[place], -1)

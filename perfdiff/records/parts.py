@@ -104,19 +104,23 @@ class Numbers:
 
 def without_texts(environment: Environment) -> Environment:
     """Return what a host tells of itself, without what its user wrote: of flags those alone that decide how code is made."""
-    kept = (" ".join(_HARMLESS_FLAG.findall(flags)) for flags in environment.flags)
+    harmless = (" ".join(_HARMLESS_FLAG.findall(flags)) for flags in environment.flags)
     return replace(
         environment,
         compiler=Path(environment.compiler).name if environment.compiler.startswith("/") else environment.compiler,
-        flags=tuple(dict.fromkeys(filter(None, kept))),
+        flags=tuple(dict.fromkeys(filter(None, harmless))),
         libraries=tuple(library for library in environment.libraries if "/" not in library),
     )
 
 
-def revision(found: Revision) -> Revision:
+def revision(recorded: Revision) -> Revision:
     """Return a revision without the text of its commit; one that was asked for by words goes by its commit."""
-    name = found.rev if _PLAIN_NAME.fullmatch(found.rev) and not Path(found.rev).is_absolute() else (found.commit or "working tree")[:12]
-    return Revision(name, found.commit, "")
+    name = (
+        recorded.rev
+        if _PLAIN_NAME.fullmatch(recorded.rev) and not Path(recorded.rev).is_absolute()
+        else (recorded.commit or "working tree")[:12]
+    )
+    return Revision(name, recorded.commit, "")
 
 
 def new_id() -> str:
@@ -129,33 +133,36 @@ def write(folder: Path, part: Part, totals: Totals, edges: Edges, samples: Itera
     began = datetime.fromtimestamp(part.started_unix_ns / 1e9, UTC)
     place = folder / f"{began:%Y%m%dT%H%M%SZ}-{part.id[:16]}"
     with tables.written(place) as draft:
-        found = {table.function: table for table in samples}
-        functions = [replace(each, features=found[each.id].features) if each.id in found else each for each in part.functions]
+        table_by_function = {table.function: table for table in samples}
+        functions = [
+            replace(function, features=table_by_function[function.id].features) if function.id in table_by_function else function
+            for function in part.functions
+        ]
         document = {"schema": SCHEMA, "part": codec.encode(replace(part, functions=tuple(functions)))}
         (draft / FILE).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8")
         names = ("function", "calls", "wall_ns", "self_ns")
         tables.write_columns(draft / _TOTALS, {name: getattr(totals, name) for name in names} | dict(totals.other))
         tables.write_columns(draft / _EDGES, {name: getattr(edges, name) for name in _ENDS})
-        tables.write_columns(draft / _SAMPLES, _columns(found))
+        tables.write_columns(draft / _SAMPLES, _columns(table_by_function))
     return place
 
 
-def _columns(found: Mapping[int, SampleTable]) -> dict[str, Any]:
+def _columns(table_by_function: Mapping[int, SampleTable]) -> dict[str, Any]:
     """Return the calls of all functions in one table, whose i-th feature is the i-th of each function's."""
-    kept = [found[function] for function in sorted(found)]
-    metrics = sorted({name for table in kept for name in table.metrics})
-    features = max((table.values.shape[1] for table in kept), default=0)
+    ordered = [table_by_function[function] for function in sorted(table_by_function)]
+    metrics = sorted({name for table in ordered for name in table.metrics})
+    features = max((table.values.shape[1] for table in ordered), default=0)
 
     def joined(columns: Iterable[Any], kind: type) -> Any:
         return np.concatenate([*columns, np.empty(0, kind)]).astype(kind)
 
     def of_all(column: Any) -> Any:
-        return joined((column(table) for table in kept), float)
+        return joined((column(table) for table in ordered), float)
 
     return {
-        "function": joined((np.full(len(table), table.function) for table in kept), np.int64),
-        "thread": joined((table.thread for table in kept), np.int64),
-        "call": joined((table.call for table in kept), np.int64),
+        "function": joined((np.full(len(table), table.function) for table in ordered), np.int64),
+        "thread": joined((table.thread for table in ordered), np.int64),
+        "call": joined((table.call for table in ordered), np.int64),
         "weight": of_all(lambda table: table.weight),
         **{name: of_all(lambda table, name=name: table.metrics.get(name, np.full(len(table), np.nan))) for name in metrics},
         **{f"{_FEATURE}{place}": of_all(lambda table, place=place: _value(table, place)) for place in range(features)},
@@ -188,9 +195,9 @@ def load(folder: Path) -> Part:
         document = bounds.parsed(bounds.content(folder / FILE).decode())
     except (OSError, ValueError) as error:
         raise RecordingError(f"{folder} holds no readable part: {error}", slug="damaged-recording") from error
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != SCHEMA:
-        raise RecordingError(f"{folder} is of format {found!r}; this perfdiff reads {SCHEMA}", slug="format-version")
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise RecordingError(f"{folder} is of format {schema!r}; this perfdiff reads {SCHEMA}", slug="format-version")
     tables.content(folder, FILE)
     part = codec.decode(Part, document.get("part"))
     try:
@@ -203,7 +210,7 @@ def load(folder: Path) -> Part:
 def numbers(folder: Path, part: Part, side: Side = Side.BASE) -> Numbers:
     """Return the numbers of a part; raise RecordingError where they are damaged."""
     totals, edges, columns = (tables.read_columns(folder, name) for name in (_TOTALS, _EDGES, _SAMPLES))
-    known = {function.id: function.features for function in part.functions}
+    features_by_function = {function.id: function.features for function in part.functions}
     try:
         sums = Sums(
             **{name: totals.pop(name) for name in _SUMS},
@@ -213,10 +220,15 @@ def numbers(folder: Path, part: Part, side: Side = Side.BASE) -> Numbers:
             made=edges["calls"],
             took_ns=edges["wall_ns"],
         )
-        samples = _samples(columns, known, side)
+        samples = _samples(columns, features_by_function, side)
     except KeyError as error:
         raise RecordingError(f"{folder} lacks the column {error}", slug="damaged-recording") from error
-    for used, allowed in ((sums.function, known), (sums.callee, known), (sums.caller, {0, *known}), (np.array(list(samples)), known)):
+    for used, allowed in (
+        (sums.function, features_by_function),
+        (sums.callee, features_by_function),
+        (sums.caller, {0, *features_by_function}),
+        (np.array(list(samples)), features_by_function),
+    ):
         if not set(used.tolist()) <= set(allowed):
             raise RecordingError(f"{folder} is damaged: it has numbers of functions that it does not describe", slug="damaged-recording")
     if not all((np.isfinite(table.weight) & (table.weight > 0)).all() for table in samples.values()):
@@ -228,7 +240,7 @@ def _samples(columns: dict[str, Any], features: Mapping[int, tuple[Feature, ...]
     """Return the calls of each function of which a metric is known; raise KeyError where a column is missing."""
     function, thread, call, weight = (columns.pop(name) for name in _ROWS)
     values = {name: columns.pop(name) for name in list(columns) if name.startswith(_FEATURE)}
-    found = {}
+    table_by_function = {}
     order = np.argsort(function, kind="stable")
     for number, index in zip(*_grouped(function, order), strict=True):
         own = features.get(number, ())
@@ -236,7 +248,7 @@ def _samples(columns: dict[str, Any], features: Mapping[int, tuple[Feature, ...]
         if not metrics:
             continue
         count, nothing = len(index), np.empty((len(index), 0))
-        found[number] = SampleTable(
+        table_by_function[number] = SampleTable(
             function=number,
             side=side,
             metrics=metrics,
@@ -251,7 +263,7 @@ def _samples(columns: dict[str, Any], features: Mapping[int, tuple[Feature, ...]
             call=call[index],
             weight=weight[index],
         )
-    return found
+    return table_by_function
 
 
 def _grouped(function: Ints, order: Ints) -> tuple[list[int], list[Ints]]:
@@ -275,28 +287,31 @@ def bounded(folder: Path, most_bytes: int) -> int:
     Of the revision whose parts take most room, that part goes whose neighbours are nearest in time: what stays is spread evenly over the
     time of each revision, and its first and newest part stay to the last.
     """
-    kept = []
+    finished = []
     for path in below(folder):
         try:
-            found = load(path)
+            part = load(path)
             size = sum(file.stat().st_size for file in path.iterdir())
         except (RecordingError, OSError):  # damaged, or removed by another recording to the same folder
             continue
-        kept.append(FinishedPart(path, size, found.tree, found.started_unix_ns))
+        finished.append(FinishedPart(path, size, part.tree, part.started_unix_ns))
     removed = 0
-    while kept and sum(each.bytes for each in kept) > most_bytes:
-        gone = _least_missed(kept)
-        kept.remove(gone)
+    while finished and sum(finished_part.bytes for finished_part in finished) > most_bytes:
+        gone = _least_missed(finished)
+        finished.remove(gone)
         shutil.rmtree(gone.folder, ignore_errors=True)
         removed += 1
     return removed
 
 
-def _least_missed(kept: list[FinishedPart]) -> FinishedPart:
+def _least_missed(finished: list[FinishedPart]) -> FinishedPart:
     rooms: dict[str, int] = {}
-    for each in kept:
-        rooms[each.tree] = rooms.get(each.tree, 0) + each.bytes
+    for finished_part in finished:
+        rooms[finished_part.tree] = rooms.get(finished_part.tree, 0) + finished_part.bytes
     largest = max(rooms, key=lambda tree: (rooms[tree], tree))
-    row = sorted((each for each in kept if each.tree == largest), key=lambda each: (each.started_unix_ns, each.folder.name))
-    inner = [(after.started_unix_ns - before.started_unix_ns, each) for before, each, after in zip(row, row[1:], row[2:], strict=False)]
+    row = sorted(
+        (finished_part for finished_part in finished if finished_part.tree == largest),
+        key=lambda finished_part: (finished_part.started_unix_ns, finished_part.folder.name),
+    )
+    inner = [(after.started_unix_ns - before.started_unix_ns, middle) for before, middle, after in zip(row, row[1:], row[2:], strict=False)]
     return min(inner, key=lambda pair: pair[0])[1] if inner else row[0]

@@ -87,10 +87,10 @@ class PlaceCounts:
 
     def by_line(self) -> dict[str, dict[int, list[int]]]:
         """Return the places (indices, rising) of each line of each file."""
-        found: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+        by_file: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
         for number, place in enumerate(self.places):
-            found[place.file][place.line].append(number)
-        return found
+            by_file[place.file][place.line].append(number)
+        return by_file
 
     @property
     def apart(self) -> PlaceCounts:
@@ -152,5 +152,5 @@ class PlaceExperiment:
         """Return the experiment at the points where no side has lost counts: what is missing would read as less, or more."""
         if not any(counted.lost for counted in self.sides.values()):
             return self
-        known = functools.reduce(np.intersect1d, [counted.known for counted in self.sides.values()])
-        return replace(self, sides={side: counted.at(known) for side, counted in self.sides.items()})
+        points = functools.reduce(np.intersect1d, [counted.known for counted in self.sides.values()])
+        return replace(self, sides={side: counted.at(points) for side, counted in self.sides.items()})

@@ -40,26 +40,28 @@ class _Document:
     lost: tuple[int, ...] = ()
 
 
-def save(folder: Path, found: PlaceCounts) -> None:
+def save(folder: Path, counted: PlaceCounts) -> None:
     """Write counts to `folder`, which appears whole or not at all; raise StoreError."""
-    names = dict.fromkeys([*(place.function for place in found.places), *found.instances.names])
+    names = dict.fromkeys([*(place.function for place in counted.places), *counted.instances.names])
     functions = {name: number for number, name in enumerate(names)}
-    files = {name: number for number, name in enumerate(found.sources)}
+    files = {name: number for number, name in enumerate(counted.sources)}
     columns = {
-        "file": np.array([files[place.file] for place in found.places], dtype=np.int64),
-        "function": np.array([functions[place.function] for place in found.places], dtype=np.int64),
-        "line": np.array([place.line for place in found.places], dtype=np.int64),
-        **_by_point(found.counts),
+        "file": np.array([files[place.file] for place in counted.places], dtype=np.int64),
+        "function": np.array([functions[place.function] for place in counted.places], dtype=np.int64),
+        "line": np.array([place.line for place in counted.places], dtype=np.int64),
+        **_by_point(counted.counts),
     }
     instances = {
-        "place": found.instances.places,
-        "function": np.array([functions[name] for name in found.instances.names], dtype=np.int64),
-        **_by_point(found.instances.counts),
+        "place": counted.instances.places,
+        "function": np.array([functions[name] for name in counted.instances.names], dtype=np.int64),
+        **_by_point(counted.instances.counts),
     }
-    features = {name: tuple(None if math.isnan(value) else value for value in values.tolist()) for name, values in found.features.items()}
+    features = {name: tuple(None if math.isnan(value) else value for value in values.tolist()) for name, values in counted.features.items()}
     document = {
         "schema": SCHEMA,
-        "places": codec.encode(_Document(found.points, found.notes, features, tuple(functions), found.sources, found.unsteady, found.lost)),
+        "places": codec.encode(
+            _Document(counted.points, counted.notes, features, tuple(functions), counted.sources, counted.unsteady, counted.lost)
+        ),
     }
     with tables.written(folder) as draft:
         (draft / _DOCUMENT).write_text(json.dumps(document, ensure_ascii=False), encoding="utf-8", errors="surrogatepass")
@@ -80,13 +82,13 @@ def verify(folder: Path) -> None:
 def load(folder: Folder) -> PlaceCounts:
     """Return the counts in `folder`; raise RecordingError where they are damaged or of another version."""
     try:
-        found = bounds.parsed(tables.content(folder, _DOCUMENT).decode("utf-8", "surrogatepass"))
+        data = bounds.parsed(tables.content(folder, _DOCUMENT).decode("utf-8", "surrogatepass"))
     except ValueError as error:
         raise RecordingError(f"{folder} holds no readable counts: {error}", slug="damaged-recording") from error
-    schema = found.get("schema") if isinstance(found, dict) else None
+    schema = data.get("schema") if isinstance(data, dict) else None
     if schema != SCHEMA:
         raise RecordingError(f"{folder} is of format {schema!r}; this perfdiff reads {SCHEMA}", slug="format-version")
-    document = codec.decode(_Document, found.get("places"))
+    document = codec.decode(_Document, data.get("places"))
     columns, instances = tables.read_columns(folder, _TABLE), tables.read_columns(folder, _INSTANCES)
     try:
         places = _places(document, *(columns[name].tolist() for name in ("file", "function", "line")))
@@ -121,10 +123,10 @@ def _instances(document: _Document, places: int, columns: Mapping[str, Any]) -> 
 def _places(document: _Document, files: list[int], functions: list[int], lines: list[int]) -> tuple[Place, ...]:
     """Return the places of a table's rows; raise IndexError where one is in no file or function that there is."""
     names = tuple(document.sources)
-    found = []
+    places = []
     for file, function, line in zip(files, functions, lines, strict=True):
         if min(file, function, line - 1) < 0:
             raise IndexError
         text = document.sources[names[file]]  # which may have been gone, or shorter, when it was read
-        found.append(Place(document.functions[function], names[file], line, text[line - 1].strip() if line <= len(text) else ""))
-    return tuple(found)
+        places.append(Place(document.functions[function], names[file], line, text[line - 1].strip() if line <= len(text) else ""))
+    return tuple(places)

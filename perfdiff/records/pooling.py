@@ -86,7 +86,7 @@ class Pool:
 
     def add(self, side: Side, part: Part, numbers: Numbers) -> None:
         """Add a part."""
-        names = {each.id: (each.language, each.name, each.file) for each in part.functions}
+        names = {function.id: (function.language, function.name, function.file) for function in part.functions}
         label = tuple(sorted(part.labels.items()))
         machine = self.machines.setdefault(machine_key(part), len(self.machines))
         point = self.labels.setdefault(label, len(self.labels))
@@ -95,21 +95,21 @@ class Pool:
         session = self.sessions.setdefault(key, _Session(machine, point))
         session.cpu_ns += 1e9 * part.cpu_s
         calls = _add_sums(session, numbers, names)
-        for each in part.functions:
-            found = self.functions[side].setdefault(names[each.id], _Function())
-            found.line = each.line
-            found.codes[each.code] += 1
-            found.callees |= {names[callee] for callee in each.calls if callee in names}
-            table = numbers.samples.get(each.id)
+        for function in part.functions:
+            entry = self.functions[side].setdefault(names[function.id], _Function())
+            entry.line = function.line
+            entry.codes[function.code] += 1
+            entry.callees |= {names[callee] for callee in function.calls if callee in names}
+            table = numbers.samples.get(function.id)
             if table is not None:
-                self._add_calls(found, each, table, key, part.id)
-                found.layouts[_layout(each)] += int(calls.get(each.id, 0.0))
+                self._add_calls(entry, function, table, key, part.id)
+                entry.layouts[_layout(function)] += int(calls.get(function.id, 0.0))
 
-    def _add_calls(self, found: _Function, function: PartFunction, table: SampleTable, key: RunKey, part: str) -> None:
+    def _add_calls(self, entry: _Function, function: PartFunction, table: SampleTable, key: RunKey, part: str) -> None:
         place = _layout(function), key
-        reservoir = found.reservoirs.get(place) or Reservoir(self.rows_of_run[key[0]], self.seed)
+        reservoir = entry.reservoirs.get(place) or Reservoir(self.rows_of_run[key[0]], self.seed)
         seed = zlib.crc32(f"{self.seed}:{part}:{function.language}:{function.name}:{function.file}".encode())
-        found.reservoirs[place] = reservoir.added(table, seed)
+        entry.reservoirs[place] = reservoir.added(table, seed)
 
 
 def _layout(function: PartFunction) -> Layout:
@@ -125,9 +125,9 @@ def _add_sums(session: _Session, numbers: Numbers, names: Mapping[int, Name]) ->
         for metric, values in columns.items():
             into[metric] = into.get(metric, 0.0) + float(values[row])
     ends = zip(sums.caller.tolist(), sums.callee.tolist(), sums.made.tolist(), sums.took_ns.tolist(), strict=True)
-    for caller, callee, made, took_ns in ends:
+    for caller, callee, calls, took_ns in ends:
         edge = session.edges.setdefault((names.get(caller), names[callee]), [0.0, 0.0])
-        edge[0] += made
+        edge[0] += calls
         edge[1] += took_ns
     return dict(zip(sums.function.tolist(), sums.calls.tolist(), strict=True))
 
@@ -137,18 +137,18 @@ def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _:
 
     Raise RecordingError where all of a side are.
     """
-    sessions = {side: len({each.part.session for each in found}) for side, found in chosen.sides.items()}
+    sessions = {side: len({member.part.session for member in members}) for side, members in chosen.sides.items()}
     pool = Pool({side: max(FEWEST_ROWS, quota(count)) for side, count in sessions.items()}, seed)
     damaged: list[str] = []
-    for side, found in chosen.sides.items():
-        for each in found:
+    for side, members in chosen.sides.items():
+        for member in members:
             try:
-                pool.add(side, *_read(each, side))
+                pool.add(side, *_read(member, side))
             except RecordingError:
-                damaged.append(each.folder.name)
-            advance(each.folder.name)
-        if found and not pool.environments[side]:
-            what = "the only part" if len(found) == 1 else f"each of the {len(found):,} parts"
+                damaged.append(member.folder.name)
+            advance(member.folder.name)
+        if members and not pool.environments[side]:
+            what = "the only part" if len(members) == 1 else f"each of the {len(members):,} parts"
             raise RecordingError(
                 f"{what} of '{chosen.revisions[side].rev}' is damaged, {damaged[-1]} for one: copy them anew from where they were recorded",
                 slug="fleet-damaged",
@@ -157,10 +157,10 @@ def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _:
     return _Assembled(pool, chosen, notes).experiment()
 
 
-def _read(found: Found, side: Side) -> tuple[Part, Numbers]:
+def _read(member: Found, side: Side) -> tuple[Part, Numbers]:
     """Return a part with its functions and its numbers; its labels are those by which it was chosen."""
-    part = parts.load(found.folder)
-    return replace(part, labels=found.part.labels), parts.numbers(found.folder, part, side)
+    part = parts.load(member.folder)
+    return replace(part, labels=member.part.labels), parts.numbers(member.folder, part, side)
 
 
 @dataclass(slots=True)
@@ -208,7 +208,7 @@ class _Assembled:
         by_key: dict[tuple[str, ...], dict[Side, Name]] = {}
         for side in Side:
             for name in self.pool.functions[side]:
-                several = any(short[each][name[:2]] > 1 for each in Side)
+                several = any(short[side][name[:2]] > 1 for side in Side)
                 by_key.setdefault(name if several else name[:2], {})[side] = name
         skipped = []
         for key in sorted(by_key):
@@ -229,7 +229,7 @@ class _Assembled:
 
     def _depths(self) -> dict[RunKey, float]:
         """Return how many times as much each run has done as is usual at its point."""
-        found = dict.fromkeys(self.runs, 1.0)
+        depth_by_run = dict.fromkeys(self.runs, 1.0)
         common = [number for number, pair in self.named.items() if len(pair) == len(Side)]
         place = {number: column for column, number in enumerate(common)}
         for point in set(self.pool.labels.values()):
@@ -240,15 +240,15 @@ class _Assembled:
                     column = place.get(self.numbers.get(name, 0))
                     if column is not None and sums["calls"] > 0:
                         logs[row, column] = np.log(sums["calls"])
-            found |= zip(keys, depths(logs).tolist(), strict=True)
-        return found
+            depth_by_run |= zip(keys, depths(logs).tolist(), strict=True)
+        return depth_by_run
 
     def _standardise(self) -> None:
         """Find what calls take at usual inputs in each run: hosts meet other inputs, which a run's time in all would tell of."""
         for number in self.named:
             tables = list(self._tables_of(number))
-            for metric, found in (("self_ns", self.own_ns), ("wall_ns", self.whole_ns)):
-                found |= {(number, run): ns for run, ns in usual_inputs.costs(tables, metric).items()}
+            for metric, costs in (("self_ns", self.own_ns), ("wall_ns", self.whole_ns)):
+                costs |= {(number, run): ns for run, ns in usual_inputs.costs(tables, metric).items()}
 
     def _machines(self) -> Iterator[tuple[str, Environment]]:
         """Yield hosts by number; one that was set up anew meanwhile is another one, by a name of its own."""
@@ -266,21 +266,21 @@ class _Assembled:
 
     def _info(self, number: int) -> FunctionInfo:
         pair = self.named[number]
-        known = {side: self.pool.functions[side][name] for side, name in pair.items()}
+        entries = {side: self.pool.functions[side][name] for side, name in pair.items()}
         language, name, file = pair.get(Side.HEAD) or pair[Side.BASE]
-        change, reason = _change({side: found.codes.most_common(1)[0][0] for side, found in known.items()})
-        sources = {side: Source(pair[side][2], found.line, "") for side, found in known.items()}
+        change, reason = _change({side: entry.codes.most_common(1)[0][0] for side, entry in entries.items()})
+        sources = {side: Source(pair[side][2], entry.line, "") for side, entry in entries.items()}
         return FunctionInfo(
             id=number,
             name=name,
             file=file,
-            line=(known.get(Side.HEAD) or known[Side.BASE]).line,
+            line=(entries.get(Side.HEAD) or entries[Side.BASE]).line,
             language=language,
             change=change,
             reasons=(other_reason(reason),),
             base=sources.get(Side.BASE),
             head=sources.get(Side.HEAD),
-            calls=frozenset(self.numbers[callee] for found in known.values() for callee in found.callees if callee in self.numbers),
+            calls=frozenset(self.numbers[callee] for entry in entries.values() for callee in entry.callees if callee in self.numbers),
         )
 
     def _totals(self, of_runs: Mapping[RunKey, float]) -> Totals:
@@ -312,22 +312,22 @@ class _Assembled:
                 self.runs[key],
                 0 if caller is None else self.numbers[caller],
                 self.numbers[callee],
-                made / of_runs[key],
-                self._took(self.runs[key], self.numbers[callee], made, took) / of_runs[key],
+                calls / of_runs[key],
+                self._took(self.runs[key], self.numbers[callee], calls, took) / of_runs[key],
             )
             for key, session in self.pool.sessions.items()
-            for (caller, callee), (made, took) in session.edges.items()
+            for (caller, callee), (calls, took) in session.edges.items()
             if callee in self.numbers and (caller is None or caller in self.numbers)
         )
         table = np.array(rows, float).reshape(len(rows), 5)
         return Edges(*table[:, :3].astype(np.int64).T, *table[:, 3:].T)
 
-    def _took(self, run: int, callee: int, made: float, took_ns: float) -> float:
+    def _took(self, run: int, callee: int, calls: float, took_ns: float) -> float:
         ns = self.whole_ns.get((callee, run))
-        return took_ns if ns is None else made * ns
+        return took_ns if ns is None else calls * ns
 
     def _layout_notes(self) -> Iterator[Note]:
-        mixed = sorted({name[1] for side in Side for name, found in self.pool.functions[side].items() if len(found.layouts) > 1})
+        mixed = sorted({name[1] for side in Side for name, entry in self.pool.functions[side].items() if len(entry.layouts) > 1})
         if mixed:
             yield Note("fleet-features", f"of {', '.join(mixed[:3])} only parts with the most frequent inputs are compared call by call")
 
@@ -337,12 +337,12 @@ class _Assembled:
 
     def _tables_of(self, number: int) -> Iterator[SampleTable]:
         for side, name in sorted(self.named[number].items()):
-            found = self.pool.functions[side][name]
-            if not found.layouts:
+            entry = self.pool.functions[side][name]
+            if not entry.layouts:
                 continue
-            layout = max(found.layouts, key=lambda layout: (found.layouts[layout], repr(layout)))
-            kept = ((key, found.reservoirs[layout, key].table()) for key in self.runs if (layout, key) in found.reservoirs)
-            yield joined(*(self._of_run(table, number, key) for key, table in kept if table is not None))
+            layout = max(entry.layouts, key=lambda layout: (entry.layouts[layout], repr(layout)))
+            run_tables = ((key, entry.reservoirs[layout, key].table()) for key in self.runs if (layout, key) in entry.reservoirs)
+            yield joined(*(self._of_run(table, number, key) for key, table in run_tables if table is not None))
 
     def _of_run(self, table: SampleTable, number: int, key: RunKey) -> SampleTable:
         point = self.pool.sessions[key].point

@@ -54,8 +54,8 @@ class Recorded:
     @property
     def sides(self) -> tuple[Side, ...]:
         """Return the sides that have runs."""
-        found = {run.side for run in self.experiment.runs}
-        return tuple(side for side in Side if side in found)
+        with_runs = {run.side for run in self.experiment.runs}
+        return tuple(side for side in Side if side in with_runs)
 
 
 def load(folder: Folder) -> Recorded:
@@ -69,10 +69,10 @@ def load(folder: Folder) -> Recorded:
     bounded = _Bounded(folder, quotas(experiment))
     samples, counts = (_Table(read, runs, points) for read in (bounded, functools.partial(store.counts, folder)))
     revisions = {Side.BASE: experiment.base, Side.HEAD: experiment.head}
-    found = Recorded(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
-    if not (found.sides or experiment.same_code or experiment.endless):
+    recorded = Recorded(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
+    if not (recorded.sides or experiment.same_code or experiment.endless):
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
-    return found
+    return recorded
 
 
 def quotas(experiment: Experiment) -> Mapping[Side, int]:
@@ -91,10 +91,10 @@ class _Bounded:
         names = store.sample_parts(self.folder, function, side)
         if len(names) < 2:
             return store.samples(self.folder, function, side)
-        found = Reservoir(self.quotas[side], SEED)
+        reservoir = Reservoir(self.quotas[side], SEED)
         for name in names:
-            found = found.added(store.part(self.folder, name, function, side))
-        return found.table()
+            reservoir = reservoir.added(store.part(self.folder, name, function, side))
+        return reservoir.table()
 
 
 @dataclass(frozen=True, slots=True)

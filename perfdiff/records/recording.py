@@ -132,8 +132,8 @@ class RecordedSamples:
 
     def metric(self, name: str) -> Floats | None:
         """Return a metric or counter (n,) by its name, or None where the process had none of this name."""
-        found: Floats | None = getattr(self, name) if name in MEASURED else self.counters.get(name)
-        return found
+        values: Floats | None = getattr(self, name) if name in MEASURED else self.counters.get(name)
+        return values
 
     def rows(self, keep: Bools | slice) -> RecordedSamples:
         """Return the rows where `keep` (n,) holds, or those of a slice."""
@@ -323,9 +323,9 @@ def _library(contents: Contents) -> dict[tuple[int, str], float]:
     """Sum calls that leave the project's code over threads, and over the versions of a symbol."""
     calls: dict[tuple[int, str], float] = {}
     for _, edges in contents.library:
-        for caller, callee, made in zip(edges["caller"].tolist(), edges["callee"].tolist(), edges["calls"].tolist(), strict=True):
+        for caller, callee, count in zip(edges["caller"].tolist(), edges["callee"].tolist(), edges["calls"].tolist(), strict=True):
             key = caller, contents.functions[callee - LIBRARY][0]
-            calls[key] = calls.get(key, 0.0) + made
+            calls[key] = calls.get(key, 0.0) + count
     return calls
 
 
@@ -334,10 +334,10 @@ def _library_ns(header: Header, contents: Contents) -> dict[tuple[int, str], tup
     unit = header.ns_per_tick / TIME_UNITS
     sums: dict[tuple[int, str], tuple[float, float]] = {}
     for _, edges in contents.timed:
-        for caller, callee, made, wall in edges[["caller", "callee", "calls", "wall"]].tolist():
+        for caller, callee, count, wall in edges[["caller", "callee", "calls", "wall"]].tolist():
             key = caller, contents.functions[callee - LIBRARY - TIMED][0]
             calls, ns = sums.get(key, (0.0, 0.0))
-            sums[key] = calls + made, ns + max(wall, 0) * unit
+            sums[key] = calls + count, ns + max(wall, 0) * unit
     return sums
 
 
@@ -364,9 +364,9 @@ def _samples_of(header: Header, contents: Contents, cells: int, segments: Sequen
     owners = {owner: place for place, owner in enumerate(dict.fromkeys(segment[:2] for segment in segments))}
     place = np.repeat([owners[segment[:2]] for segment in segments], lengths)
     stands = rows[:, SAMPLE_WORDS - 1].astype(np.float64)
-    kept = np.bincount(place, stands, len(owners))
+    represented = np.bincount(place, stands, len(owners))
     calls = np.array([contents.totals[owner]["calls"] for owner in owners], np.float64)
-    share = np.divide(calls, kept, out=np.zeros(len(owners)), where=kept > 0)  # damaged records may stand for no call
+    share = np.divide(calls, represented, out=np.zeros(len(owners)), where=represented > 0)  # damaged records may stand for no call
     unit = header.ns_per_tick / TIME_UNITS
     signed = rows[:, 1:3].view(np.int64).astype(np.float64) * unit
     callee_calls = rows[:, 3].astype(np.float64)

@@ -148,8 +148,8 @@ def decode(data: bytes) -> tuple[Header, Contents]:
     contents = Contents()
     for block in _blocks(data, header):
         _collect(data, block, header, contents)
-    for kind, found in ((LIBRARY, contents.library), (LIBRARY + TIMED, contents.timed)):
-        for offset, edges in found:
+    for kind, edge_blocks in ((LIBRARY, contents.library), (LIBRARY + TIMED, contents.timed)):
+        for offset, edges in edge_blocks:
             if not set((edges["callee"] - kind).tolist()) <= set(contents.functions):
                 raise DamageError(offset, "an edge to a function without a name")
     return header, contents

@@ -37,19 +37,19 @@ class Relay:
     @property
     def handovers(self) -> Mapping[int, Handover]:
         """Return, by its place, each revision that has been recorded by another machine than the last one before that was recorded."""
-        found: dict[int, Handover] = {}
+        by_place: dict[int, Handover] = {}
         machine = ""
         for place, name in enumerate(self.on):
             if isinstance(self.recorded(place), str):
                 continue
             if machine and name != machine:
-                found[place] = self._handover(machine, name, place)
+                by_place[place] = self._handover(machine, name, place)
             machine = name
-        return found
+        return by_place
 
-    def _handover(self, one: str, other: str, end: int) -> Handover:
+    def _handover(self, former: str, latter: str, end: int) -> Handover:
         for place in reversed(range(end)):
-            before, after = self.made.get((one, place)), self.made.get((other, place))
+            before, after = self.made.get((former, place)), self.made.get((latter, place))
             if isinstance(before, Recorded) and isinstance(after, Recorded):
                 return Handover(before, after)
         return Handover(None, None)
@@ -58,5 +58,5 @@ class Relay:
 def repeated(relay: Relay, places: Sequence[int]) -> Relay:
     """Return a relay over more revisions, each of which is the same as the one of the old relay at the place given for it."""
     of = {old: [new for new, place in enumerate(places) if place == old] for old in places}
-    made = {(machine, new): found for (machine, place), found in relay.made.items() for new in of.get(place, ())}
-    return Relay(tuple(relay.on[place] for place in places), made, relay.machines, relay.notes)
+    by_machine = {(machine, new): recorded for (machine, place), recorded in relay.made.items() for new in of.get(place, ())}
+    return Relay(tuple(relay.on[place] for place in places), by_machine, relay.machines, relay.notes)

@@ -49,9 +49,9 @@ class Remote:
         """Return the size of a file, and that it is one; raise OSError where there is none."""
         system, path = _opened(self.url)
         with _told(self.url):
-            found = system.info(path)
-        kind = stat.S_IFREG if found["type"] == "file" else stat.S_IFDIR
-        return os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, int(found.get("size") or 0), 0, 0, 0))
+            info = system.info(path)
+        kind = stat.S_IFREG if info["type"] == "file" else stat.S_IFDIR
+        return os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, int(info.get("size") or 0), 0, 0, 0))
 
     def exists(self) -> bool:
         """Return whether there is a file, or a folder with files; raise OSError where the store does not say."""
@@ -96,7 +96,7 @@ class Remote:
         """Return the files in a folder and below it, none where it is not there; raise OSError."""
         system, path = _opened(self.url)
         with _told(self.url):
-            return tuple(self / found[len(path) :].lstrip("/") for found in system.find(path) if found.startswith(f"{path.rstrip('/')}/"))
+            return tuple(self / entry[len(path) :].lstrip("/") for entry in system.find(path) if entry.startswith(f"{path.rstrip('/')}/"))
 
     def remove(self) -> None:
         """Remove a file; raise OSError where that cannot be done."""

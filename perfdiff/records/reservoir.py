@@ -99,9 +99,9 @@ class Reservoir:
         """Return which of the calls (n,) are below the largest key that their run keeps now, or among the smallest of theirs."""
         bounds = np.full(len(runs), np.inf)
         if self.chosen is not None:
-            kept = self.chosen.run
+            chosen_runs = self.chosen.run
             for at, run in enumerate(runs.tolist()):
-                low, high = np.searchsorted(kept, [run, run + 1])
+                low, high = np.searchsorted(chosen_runs, [run, run + 1])
                 if high - low >= self.size:
                     bounds[at] = self.keys[low:high].max()
         many = np.flatnonzero((rows > 4 * self.size) & ~np.isfinite(bounds))
@@ -111,8 +111,8 @@ class Reservoir:
             for at in many.tolist():
                 own = keys[order[ends[at] - rows[at] : ends[at]]]
                 bounds[at] = np.partition(own, self.size - 1)[self.size - 1]
-        found: Bools = keys <= bounds[place]
-        return found
+        stays: Bools = keys <= bounds[place]
+        return stays
 
 
 def quota(runs: int, rows: int = ROWS) -> int:
@@ -127,7 +127,9 @@ def joined(first: SampleTable, *others: SampleTable) -> SampleTable:
     """
     tables = (first, *others)
     for other in others:
-        same = [(each.name, each.category) for each in first.features] == [(each.name, each.category) for each in other.features]
+        same = [(feature.name, feature.category) for feature in first.features] == [
+            (feature.name, feature.category) for feature in other.features
+        ]
         if not same or first.branches != other.branches:
             raise RecordingError(
                 f"parts of the calls of function {first.function} in {first.side} have different columns; record them by one version of"
@@ -152,7 +154,7 @@ def _metric(table: SampleTable, name: str) -> Floats:
 def _feature(named: tuple[Feature, ...]) -> Feature:
     """Return a feature with the labels that any part has."""
     first = named[0]
-    return replace(first, labels={code: name for each in named for code, name in each.labels.items()}) if first.category else first
+    return replace(first, labels={code: name for feature in named for code, name in feature.labels.items()}) if first.category else first
 
 
 def _added(first: Mapping[int, int], second: Mapping[int, int]) -> dict[int, int]:

@@ -46,10 +46,10 @@ def since(contents: Contents, before: RunningSums | None) -> tuple[Contents, Run
             gained.totals[key] = cast("np.void", row[()])
     gained.edges = [np.array([(*pair, calls, wall) for pair, (calls, wall) in gains.items() if calls > 0], EDGE)]
     for probe, segments in contents.samples.items():
-        found = [(thread, cells, _began_since(records, probe, thread, before)) for thread, cells, records in segments]
-        found = [each for each in found if (probe, each[0]) in gained.totals]
-        if found:
-            gained.samples[probe] = found
+        began = [(thread, cells, _began_since(records, probe, thread, before)) for thread, cells, records in segments]
+        began = [segment for segment in began if (probe, segment[0]) in gained.totals]
+        if began:
+            gained.samples[probe] = began
     return gained, now
 
 
@@ -57,8 +57,8 @@ def _summed(blocks: list[npt.NDArray[np.void]]) -> dict[tuple[int, int], tuple[i
     """Return calls and wall time by caller and callee."""
     sums: dict[tuple[int, int], tuple[int, int]] = {}
     for caller, callee, calls, wall in (row for block in blocks for row in block.tolist()):
-        made, took = sums.get((caller, callee), (0, 0))
-        sums[caller, callee] = made + calls, took + wall
+        earlier_calls, earlier_wall = sums.get((caller, callee), (0, 0))
+        sums[caller, callee] = earlier_calls + calls, earlier_wall + wall
     return sums
 
 
@@ -73,5 +73,5 @@ def _less(now: npt.NDArray[np.void], before: npt.NDArray[np.void]) -> npt.NDArra
 
 
 def _began_since(records: npt.NDArray[np.uint64], probe: int, thread: int, before: RunningSums) -> npt.NDArray[np.uint64]:
-    known = before.totals.get((probe, thread))
-    return records if known is None else records[records[:, 0] > known["calls"]]
+    earlier = before.totals.get((probe, thread))
+    return records if earlier is None else records[records[:, 0] > earlier["calls"]]

@@ -70,9 +70,9 @@ def save(  # noqa: PLR0913 (what is kept, where and how)
         for kind in (_SAMPLES, _COUNTS):
             (draft / kind).mkdir()
         _write_experiment(draft, experiment, EXPERIMENT_SCHEMA if part_rows is None else PARTED_SCHEMA)
-        for kind, found in ((_SAMPLES, samples), (_COUNTS, counts)):
+        for kind, kind_tables in ((_SAMPLES, samples), (_COUNTS, counts)):
             numbers: Counter[tuple[int, Side]] = Counter()
-            for table in found:
+            for table in kind_tables:
                 if part_rows is None:
                     _write_samples(draft / _table_name(kind, table.function, table.side), table)
                     continue
@@ -80,8 +80,8 @@ def save(  # noqa: PLR0913 (what is kept, where and how)
                     _write_part(draft, kind, part, numbers[table.function, table.side])
                     numbers[table.function, table.side] += 1
         if lines is not None:
-            for side, found_lines in lines.sides.items():
-                placestore.save(draft / _LINES / side, found_lines)
+            for side, counted in lines.sides.items():
+                placestore.save(draft / _LINES / side, counted)
             tables.write_columns(draft / _HEADS, {"head": lines.heads})
 
 
@@ -124,10 +124,10 @@ def load(folder: Folder) -> Experiment:
         raise tables.unread(folder / "experiment.json", error) from error
     except ValueError as error:
         raise RecordingError(f"{folder} holds no readable experiment: {error}", slug="damaged-recording") from error
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found not in (EXPERIMENT_SCHEMA, PARTED_SCHEMA):
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema not in (EXPERIMENT_SCHEMA, PARTED_SCHEMA):
         raise RecordingError(
-            f"{folder} is of format {found!r}; this perfdiff reads {EXPERIMENT_SCHEMA} and {PARTED_SCHEMA}", slug="format-version"
+            f"{folder} is of format {schema!r}; this perfdiff reads {EXPERIMENT_SCHEMA} and {PARTED_SCHEMA}", slug="format-version"
         )
     tables.content(folder, "experiment.json")
     totals, edges = tables.read_columns(folder, "totals.parquet"), tables.read_columns(folder, "edges.parquet")
@@ -171,9 +171,9 @@ def _check_numbers(experiment: Experiment) -> None:
     _check_known(experiment.edges.callee, functions, "function")
 
 
-def _check_known(used: npt.ArrayLike, known: Sequence[int], says: str) -> None:
+def _check_known(used: npt.ArrayLike, described: Sequence[int], says: str) -> None:
     numbers = np.asarray(used)
-    unknown = numbers[~np.isin(numbers, known)]
+    unknown = numbers[~np.isin(numbers, described)]
     if len(unknown):
         raise bounds.BoundError(f"{says} {unknown[0]} is used, and not described")
 
@@ -217,15 +217,15 @@ def sample_parts(folder: Folder, function: int, side: Side) -> Sequence[str]:
 
 def part(folder: Folder, name: str, function: int, side: Side) -> SampleTable:
     """Return a part of a function's calls; raise RecordingError where it is damaged."""
-    found = _table(folder, name, function, side)
-    if found is None:
+    table = _table(folder, name, function, side)
+    if table is None:
         raise RecordingError(f"{folder / name} is missing", slug="damaged-recording")
-    return found
+    return table
 
 
 def _whole(folder: Folder, kind: str, function: int, side: Side) -> SampleTable | None:
-    found = [part(folder, name, function, side) for name in _part_names(folder, kind, function, side)]
-    return joined(*found) if len(found) > 1 else next(iter(found), None)
+    parts = [part(folder, name, function, side) for name in _part_names(folder, kind, function, side)]
+    return joined(*parts) if len(parts) > 1 else next(iter(parts), None)
 
 
 def _part_names(folder: Folder, kind: str, function: int, side: Side) -> Sequence[str]:

@@ -66,8 +66,8 @@ def _replace(folder: Remote, draft: Path) -> None:
     if folder / DIGESTS in before:
         (folder / DIGESTS).remove()
     # What says that the folder is an experiment comes before its tables, so that another attempt may replace them.
-    found = (path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
-    names = sorted((name for name in found if name != DIGESTS), key=lambda name: (not name.endswith(".json"), name))
+    drafted = (path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file())
+    names = sorted((name for name in drafted if name != DIGESTS), key=lambda name: (not name.endswith(".json"), name))
     for name in names:
         (folder / name).write_file(draft / name)
     for file in before:
@@ -116,13 +116,13 @@ def header(table: Any) -> Any:
     return None if text is None else bounds.parsed(text)
 
 
-def _table(found: bytes) -> Any:
+def _table(data: bytes) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     # Without Arrow's threads, which abort the process where a signal ends it while they run.
-    with pq.ParquetFile(pa.BufferReader(found), pre_buffer=False) as file:
-        bounds.check_size(file.metadata.num_rows, file.metadata.num_columns, len(found))
+    with pq.ParquetFile(pa.BufferReader(data), pre_buffer=False) as file:
+        bounds.check_size(file.metadata.num_rows, file.metadata.num_columns, len(data))
         schema = file.schema_arrow
         fields = {field.name: field.type for field in schema}
         if len(fields) < len(schema) or not set(fields.values()) <= {pa.int64(), pa.float64()}:
@@ -138,14 +138,14 @@ def _table(found: bytes) -> Any:
 def content(folder: Folder, name: str) -> bytes:
     """Return a file as it was written; raise RecordingError where it is not that any more."""
     try:
-        found = bounds.content(folder / name)
+        data = bounds.content(folder / name)
     except OSError as error:
         raise unread(folder / name, error) from error
     except bounds.BoundError as error:
         raise RecordingError(f"{folder / name} is damaged: {error}", slug="damaged-recording") from error
-    if _digest(found) != digests(folder).get(name):
+    if _digest(data) != digests(folder).get(name):
         raise RecordingError(f"{folder / name} is damaged: it is not as it was written", slug="damaged-recording")
-    return found
+    return data
 
 
 def unread(file: Folder, error: OSError) -> RecordingError:
@@ -160,8 +160,10 @@ def _digest(content: bytes) -> str:
 
 
 def _write_digests(folder: Path) -> None:
-    found = {path.relative_to(folder).as_posix(): _digest(path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()}
-    (folder / DIGESTS).write_text(json.dumps(found, indent=1), encoding="utf-8")
+    digest_by_name = {
+        path.relative_to(folder).as_posix(): _digest(path.read_bytes()) for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+    (folder / DIGESTS).write_text(json.dumps(digest_by_name, indent=1), encoding="utf-8")
 
 
 def digests(folder: Folder) -> Mapping[str, str]:
@@ -187,8 +189,8 @@ def listed(folder: Folder) -> Mapping[str, Sequence[str]]:
 def _seals(folder: Folder) -> bytes:
     if isinstance(folder, Remote):
         return _remote_seals(folder)
-    found = (folder / DIGESTS).stat()
-    return _local_seals(folder, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+    status = (folder / DIGESTS).stat()
+    return _local_seals(folder, (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
 
 
 @functools.lru_cache(maxsize=4)  # each table asks, and many functions make a long list
@@ -209,7 +211,7 @@ def _decoded_digests(content: bytes) -> Mapping[str, str]:
 
 @functools.lru_cache(maxsize=4)
 def _by_folder(content: bytes) -> Mapping[str, Sequence[str]]:
-    found: dict[str, list[str]] = {}
+    by_folder: dict[str, list[str]] = {}
     for name in sorted(_decoded_digests(content)):
-        found.setdefault(name.rpartition("/")[0], []).append(name)
-    return found
+        by_folder.setdefault(name.rpartition("/")[0], []).append(name)
+    return by_folder

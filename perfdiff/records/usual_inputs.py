@@ -25,15 +25,17 @@ _FLOOR_NS = 1.0
 
 def costs(tables: Sequence[SampleTable], metric: str) -> dict[int, float]:
     """Return by run what a call takes at usual inputs, of the tables of one function; nothing where inputs do not tell of it."""
-    kept = [np.flatnonzero(np.isfinite(table.metrics[metric])) if metric in table.metrics else np.empty(0, np.int64) for table in tables]
-    ns = np.concatenate([np.empty(0), *(table.metrics[metric][rows] for table, rows in zip(tables, kept, strict=True) if len(rows))])
-    run = np.concatenate([np.empty(0, np.int64), *(table.run[rows] for table, rows in zip(tables, kept, strict=True))])
-    weight = np.concatenate([np.empty(0), *(table.weight[rows] for table, rows in zip(tables, kept, strict=True))])
+    measured = [
+        np.flatnonzero(np.isfinite(table.metrics[metric])) if metric in table.metrics else np.empty(0, np.int64) for table in tables
+    ]
+    ns = np.concatenate([np.empty(0), *(table.metrics[metric][rows] for table, rows in zip(tables, measured, strict=True) if len(rows))])
+    run = np.concatenate([np.empty(0, np.int64), *(table.run[rows] for table, rows in zip(tables, measured, strict=True))])
+    weight = np.concatenate([np.empty(0), *(table.weight[rows] for table, rows in zip(tables, measured, strict=True))])
     shared = [feature.name for feature in tables[0].features if all(feature.name in _names(table) for table in tables)] if tables else []
     if not len(ns) or not shared:
         return {}
     values = np.concatenate(
-        [table.values[rows][:, [_names(table).index(name) for name in shared]] for table, rows in zip(tables, kept, strict=True)]
+        [table.values[rows][:, [_names(table).index(name) for name in shared]] for table, rows in zip(tables, measured, strict=True)]
     )
     runs, place = np.unique(run, return_inverse=True)
     logs = np.log(np.maximum(ns, _FLOOR_NS))
@@ -45,7 +47,7 @@ def costs(tables: Sequence[SampleTable], metric: str) -> dict[int, float]:
     ratio = np.bincount(place, weight * ns, len(runs)) / np.bincount(place, weight * usual, len(runs))
     is_known = np.bincount(place, minlength=len(runs)) >= FEWEST_ROWS
     typical = float(np.mean(expected))
-    return {int(each): float(cost) * typical for each, cost, known in zip(runs, ratio, is_known, strict=True) if known}
+    return {int(run_id): float(cost) * typical for run_id, cost, tells in zip(runs, ratio, is_known, strict=True) if tells}
 
 
 def _names(table: SampleTable) -> list[str]:
@@ -56,21 +58,21 @@ def _cells(values: Floats, rest: Floats) -> Ints | None:
     """Return in which cell of inputs each call is, None where no input tells of its cost; `rest` is the cost within runs, a logarithm."""
     cells: Ints | None = None
     left = [_binned(values[:, place]) for place in range(values.shape[1])]
-    told = 0.0
+    best_share = 0.0
     for _ in range(FEATURES):
-        crossed = [each if cells is None else np.unique(cells * (BINS + 1) + each, return_inverse=True)[1] for each in left]
-        shares = [_share(each, rest) for each in crossed]
+        crossed = [bins if cells is None else np.unique(cells * (BINS + 1) + bins, return_inverse=True)[1] for bins in left]
+        shares = [_share(cell_numbers, rest) for cell_numbers in crossed]
         best = int(np.argmax(shares))
-        if shares[best] < told + TELLING:
+        if shares[best] < best_share + TELLING:
             break
-        cells, told = crossed[best], shares[best]
+        cells, best_share = crossed[best], shares[best]
     return cells
 
 
 def _binned(column: Floats) -> Ints:
     """Return the part of a feature's values that each is in; absent ones have one of their own."""
-    known = column[np.isfinite(column)]
-    edges = np.unique(np.quantile(known, np.arange(1, BINS) / BINS)) if len(known) else np.empty(0)
+    finite = column[np.isfinite(column)]
+    edges = np.unique(np.quantile(finite, np.arange(1, BINS) / BINS)) if len(finite) else np.empty(0)
     return np.where(np.isfinite(column), np.searchsorted(edges, column, side="right"), BINS).astype(np.int64)
 
 

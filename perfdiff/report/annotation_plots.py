@@ -148,13 +148,13 @@ def _expected(scope: Scope, rows: Observations) -> Floats:
 
 def _main_feature(annotation: Annotation, rows: Observations) -> str | None:
     """Return the feature of the terms that make most of the cost, None where the cost is constant in each scope."""
-    made: dict[str, float] = {}
+    cost_by_feature: dict[str, float] = {}
     for scope in annotation.scopes:
         for term in scope.terms:
             cost = scope.share * abs(term.coefficient) * float(np.nanmean(np.abs(product(term.factors, rows.columns, len(rows)))))
             for name, _ in term.factors:
-                made[name] = made.get(name, 0.0) + cost
-    return max(made, key=lambda name: made[name], default=None)
+                cost_by_feature[name] = cost_by_feature.get(name, 0.0) + cost
+    return max(cost_by_feature, key=lambda name: cost_by_feature[name], default=None)
 
 
 def _draw_curves(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_Regime], feature: str) -> None:
@@ -167,8 +167,8 @@ def _draw_curves(axes: Any, annotation: Annotation, rows: Observations, regimes:
         seen = regime.rows[
             np.isfinite(x[regime.rows]) & ((x[regime.rows] > 0) | (not x_log)) & ((rows.cost[regime.rows] > 0) | (not y_log))
         ]
-        kept = seen[thinned(x[seen], rows.cost[seen], MOST_POINTS)]
-        axes.plot(x[kept], rows.cost[kept], regime.marker, markersize=3, alpha=0.5, linestyle="", label=regime.label, **regime.style)
+        drawn = seen[thinned(x[seen], rows.cost[seen], MOST_POINTS)]
+        axes.plot(x[drawn], rows.cost[drawn], regime.marker, markersize=3, alpha=0.5, linestyle="", label=regime.label, **regime.style)
         if not len(seen):
             continue
         ends = float(x[seen].min()), float(x[seen].max())
@@ -214,9 +214,9 @@ def _draw_residuals(axes: Any, annotation: Annotation, rows: Observations, regim
     for regime in regimes:
         expected = _expected(regime.scope, rows)[regime.rows]
         left = rows.cost[regime.rows] - expected
-        known = np.flatnonzero(np.isfinite(left))
-        kept = known[thinned(expected[known], left[known], MOST_POINTS)]
-        axes.plot(expected[kept], left[kept], regime.marker, markersize=3, alpha=0.5, linestyle="", **regime.style)
+        finite = np.flatnonzero(np.isfinite(left))
+        drawn = finite[thinned(expected[finite], left[finite], MOST_POINTS)]
+        axes.plot(expected[drawn], left[drawn], regime.marker, markersize=3, alpha=0.5, linestyle="", **regime.style)
     axes.axhline(0.0, color="0.4", linewidth=0.8)
     axes.set_xlabel("expected cost")
     axes.set_title("residuals: measured less expected", fontsize=9)

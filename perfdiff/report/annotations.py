@@ -32,8 +32,8 @@ def json_document(annotations: Sequence[Annotation], selections: Sequence[Select
     None.
     """
     documents = [_annotation(annotation) for annotation in annotations]
-    for document, each in zip(documents, selections, strict=bool(selections)):
-        document["hotcloud"] = hotcloud.json_document(each)
+    for document, selection in zip(documents, selections, strict=bool(selections)):
+        document["hotcloud"] = hotcloud.json_document(selection)
     return {"schema": SCHEMA, "annotations": documents}
 
 

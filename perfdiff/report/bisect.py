@@ -26,62 +26,62 @@ _TONES = {CommitStanding.BAD: Tone.REGRESSION, CommitStanding.GOOD: Tone.PLAIN, 
 _COMMIT = (Column("commit"), Column("subject"))
 
 
-def render_json(found: Bisection, report: dict[str, Any]) -> str:
+def render_json(bisection: Bisection, report: dict[str, Any]) -> str:
     """Return the bisect as JSON, with the comparison, or the trends, of the culprit under `report`."""
     document = {
         "schema": SCHEMA,
-        "good": {"rev": found.good.rev, "commit": found.good.commit},
-        "bad": {"rev": found.bad.rev, "commit": found.bad.commit},
-        "culprit": found.suspects[0].commit if found.certain and len(found.suspects) == 1 else None,
-        "confidence": found.confidence,
-        "certain": found.certain,
-        "suspects": [{"commit": suspect.commit, "summary": suspect.summary} for suspect in found.suspects],
-        "measured": [{**_measured(commit), "exact": _is_exact(found.symptom)} for commit in found.measured],
-        "skipped": [{"commit": commit.revision.commit, "reason": commit.reason} for commit in found.passed],
-        "alike": [{"commit": commit.revision.commit, "as": commit.other.commit} for commit in found.alike],
-        "commits": found.commits,
-        "followed": _followed(found.symptom, found.ends),
+        "good": {"rev": bisection.good.rev, "commit": bisection.good.commit},
+        "bad": {"rev": bisection.bad.rev, "commit": bisection.bad.commit},
+        "culprit": bisection.suspects[0].commit if bisection.certain and len(bisection.suspects) == 1 else None,
+        "confidence": bisection.confidence,
+        "certain": bisection.certain,
+        "suspects": [{"commit": suspect.commit, "summary": suspect.summary} for suspect in bisection.suspects],
+        "measured": [{**_measured(commit), "exact": _is_exact(bisection.symptom)} for commit in bisection.measured],
+        "skipped": [{"commit": commit.revision.commit, "reason": commit.reason} for commit in bisection.passed],
+        "alike": [{"commit": commit.revision.commit, "as": commit.other.commit} for commit in bisection.alike],
+        "commits": bisection.commits,
+        "followed": _followed(bisection.symptom, bisection.ends),
         "report": report,
     }
     return json_text(document) + "\n"
 
 
-def blocks(found: Bisection) -> tuple[Block, ...]:
+def blocks(bisection: Bisection) -> tuple[Block, ...]:
     """Return what is said of the search itself."""
-    return tuple(_blocks(printable_values(found)))
+    return tuple(_blocks(printable_values(bisection)))
 
 
-def _blocks(found: Bisection) -> Iterator[Block]:
-    symptom, measured = found.symptom, found.measured
+def _blocks(bisection: Bisection) -> Iterator[Block]:
+    symptom, measured = bisection.symptom, bisection.measured
     ends = growing.change(symptom.difference) if isinstance(symptom, GrowthSymptom) else figures(symptom.expected)
     facts = (
         Fact("followed", f"{symptom.says}: {ends} between the ends"),
-        Fact("range", f"{_named(found.good)} to {_named(found.bad)}, {plural(found.commits, 'commit')}"),
-        Fact("counted" if found.is_counted else "measured", _effort(found)),
+        Fact("range", f"{_named(bisection.good)} to {_named(bisection.bad)}, {plural(bisection.commits, 'commit')}"),
+        Fact("counted" if bisection.is_counted else "measured", _effort(bisection)),
     )
-    yield Sentence(say(found.sentence), Tone.REGRESSION if found.certain else Tone.INCONCLUSIVE)
+    yield Sentence(say(bisection.sentence), Tone.REGRESSION if bisection.certain else Tone.INCONCLUSIVE)
     yield Facts(facts)
-    if len(found.suspects) > 1:
-        yield Table("Suspects", _COMMIT, tuple(map(_commit_cells, found.suspects)))
-    if measured and found.is_counted:
+    if len(bisection.suspects) > 1:
+        yield Table("Suspects", _COMMIT, tuple(map(_commit_cells, bisection.suspects)))
+    if measured and bisection.is_counted:
         columns = (*_COMMIT, Column("is"), Column("growth since good"), Column("at 10 times the inputs"))
         yield Table("Counted, oldest first", columns, tuple(_row(commit, exact=True) for commit in measured))
     elif measured:
         columns = (*_COMMIT, Column("is"), Column("ratio to good", right=True), Column("times", right=True))
         yield Table("Measured, oldest first", columns, tuple(_row(commit, exact=_is_exact(symptom)) for commit in measured))
-    if found.passed:
-        rows = tuple((*_commit_cells(commit.revision), Cell(commit.reason)) for commit in found.passed)
+    if bisection.passed:
+        rows = tuple((*_commit_cells(commit.revision), Cell(commit.reason)) for commit in bisection.passed)
         yield Table("Skipped", (*_COMMIT, Column("reason")), rows)
 
 
-def _effort(found: Bisection) -> str:
-    said = plural(len(found.measured), "commit")
-    if not found.is_counted:
-        said += f", {plural(sum(commit.times for commit in found.measured), 'measurement')}"
-    if found.alike:
-        said += f"; {plural(len(found.alike), 'commit')} needed none, being the same as another for what is run"
-    if found.passed:
-        said += f"; {len(found.passed):,} skipped"
+def _effort(bisection: Bisection) -> str:
+    said = plural(len(bisection.measured), "commit")
+    if not bisection.is_counted:
+        said += f", {plural(sum(commit.times for commit in bisection.measured), 'measurement')}"
+    if bisection.alike:
+        said += f"; {plural(len(bisection.alike), 'commit')} needed none, being the same as another for what is run"
+    if bisection.passed:
+        said += f"; {len(bisection.passed):,} skipped"
     return said
 
 

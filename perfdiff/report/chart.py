@@ -120,13 +120,13 @@ def residuals(plot: Plot) -> Chart | None:
 
 def ratios(plot: Plot) -> tuple[Series, ...]:
     """Return the points of a plot with the measured over the fitted cost in place of the cost."""
-    found = []
+    residuals = []
     for series in plot.series:
-        kept = [(x, ratio) for x, ratio in zip(series.x, series.calls.ratio, strict=True) if ratio] if series.calls else []
-        if kept:
-            x, y = zip(*kept, strict=True)
-            found.append(Series(series.side, series.label, x, y, line=False))
-    return tuple(found)
+        fitted = [(x, ratio) for x, ratio in zip(series.x, series.calls.ratio, strict=True) if ratio] if series.calls else []
+        if fitted:
+            x, y = zip(*fitted, strict=True)
+            residuals.append(Series(series.side, series.label, x, y, line=False))
+    return tuple(residuals)
 
 
 def x_scale(plot: Plot, *, logarithmic: bool) -> Scale:
@@ -141,7 +141,7 @@ def y_scale(plot: Plot, *, logarithmic: bool) -> Scale:
 
 def ratio_scale(series: Sequence[Series]) -> Scale:
     """Return the scale of residuals, which holds 1."""
-    values = [1.0, *(value for one in series for value in one.y)]
+    values = [1.0, *(value for line in series for value in line.y)]
     return _scale(values, BELOW.bottom, BELOW.top, max(values) > _RATIO_SPREAD * min(values), from_zero=False)
 
 
@@ -151,15 +151,22 @@ def scopes(plot: Plot) -> tuple[str, ...]:
 
 
 def _laid_out(frame: Frame, series: Sequence[Series], x: Scale, y: Scale, of: tuple[str, str]) -> Chart:
-    labels = tuple(dict.fromkeys(one.label for one in series))
+    labels = tuple(dict.fromkeys(line.label for line in series))
     return Chart(
         frame=frame,
         x_ticks=labelled(x, of[0]),
         y_ticks=labelled(y, of[1]),
         marks=tuple(
-            Mark(one.side.value, one.label, labels.index(one.label), one.line, _path(one, labels.index(one.label), x, y), _band(one, x, y))
-            for one in series
-            if one.x
+            Mark(
+                line.side.value,
+                line.label,
+                labels.index(line.label),
+                line.line,
+                _path(line, labels.index(line.label), x, y),
+                _band(line, x, y),
+            )
+            for line in series
+            if line.x
         ),
     )
 
@@ -237,8 +244,8 @@ def _joined(places: Floats) -> str:
 
 def forest(spans: list[Span | None]) -> list[Forest | None]:
     """Place intervals of ratios on one logarithmic axis that holds 1; None stays None."""
-    known = [span for span in spans if span is not None]
-    bounds = [1.0, *(bound for span in known for bound in (span.low, span.high))]
+    present = [span for span in spans if span is not None]
+    bounds = [1.0, *(bound for span in present for bound in (span.low, span.high))]
     # At least from half to double, so that a page of small shifts does not look like a page of large ones.
     scale = Scale(min(0.5, *bounds), max(2.0, *bounds), 2.0, 98.0, True)
     return [

@@ -131,11 +131,11 @@ def _name(assertion: AnyAssertion) -> str:
 
 
 def _gain(better: Sequence[AnyAssertion]) -> str:
-    counted = [f"{each.name} ({_now(each)})" for each in better if isinstance(each, GrowthAssertion)]
+    counted = [f"{assertion.name} ({_now(assertion)})" for assertion in better if isinstance(assertion, GrowthAssertion)]
     timed = [
-        f"`{printable(each.annotation.function)}` ({each.annotation.metric}, {_ratio(each.overall, each)})"
-        for each in better
-        if isinstance(each, Assertion)
+        f"`{printable(assertion.annotation.function)}` ({assertion.annotation.metric}, {_ratio(assertion.overall, assertion)})"
+        for assertion in better
+        if isinstance(assertion, Assertion)
     ]
     if counted:
         return f"Grows by a lower power than saved: {', '.join(counted)}. Save the trends anew, so that the gain is kept."

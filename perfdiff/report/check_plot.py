@@ -25,9 +25,9 @@ _LINES = ("-", "--", "-.", ":")
 _MOST_BARS, _LONGEST_NAME = 12, 32
 
 
-def draw(found: Checked[Any] | Sweep) -> str:
+def draw(checked: Checked[Any] | Sweep) -> str:
     """Return an SVG; the same bytes each time. Texts of it are printable."""
-    return _draw_check(found) if isinstance(found, Checked) else _draw_sweep(found)
+    return _draw_check(checked) if isinstance(checked, Checked) else _draw_sweep(checked)
 
 
 def _draw_check(checked: Checked[Assertion]) -> str:
@@ -64,10 +64,10 @@ def _answers(axes: Any, sweep: Sweep) -> None:
     """Draw how many answers of the service a call of each function waits for, with its interval."""
     shown = sweep.sensitive[:_MOST_BARS][::-1]
     places = np.arange(len(shown))
-    values = np.array([each.answers for each in shown])
-    lower, upper = (np.abs(values - np.array([getattr(each, end) for each in shown])) for end in ("low", "high"))
+    values = np.array([sensitivity.answers for sensitivity in shown])
+    lower, upper = (np.abs(values - np.array([getattr(sensitivity, end) for sensitivity in shown])) for end in ("low", "high"))
     axes.barh(places, values, xerr=np.array([lower, upper]).reshape(2, -1), color=_COLOUR, height=0.6)
-    axes.set_yticks(places, [printable(each.function)[-_LONGEST_NAME:] for each in shown], parse_math=False)
+    axes.set_yticks(places, [printable(sensitivity.function)[-_LONGEST_NAME:] for sensitivity in shown], parse_math=False)
     axes.set_xlabel(printable(f"answers of {sweep.service} that a call waits for"), parse_math=False)
 
 
@@ -79,10 +79,10 @@ def by_function(checked: Checked[Assertion]) -> Floats:
 def by_run(checked: Checked[Assertion]) -> Floats:
     """Return the share of assertions that each run passes, in rising order."""
     passes: dict[int, list[bool]] = defaultdict(list)
-    for each in checked.judged:
-        for run, passed in each.passed:
+    for assertion in checked.judged:
+        for run, passed in assertion.passed:
             passes[run].append(passed)
-    return np.sort(np.array([np.mean(each) for each in passes.values()]))
+    return np.sort(np.array([np.mean(run_passes) for run_passes in passes.values()]))
 
 
 def _cumulative(axes: Any, shares: Floats, says: str, of: str, look: Mapping[str, Any] = MappingProxyType({"color": _COLOUR})) -> None:

@@ -40,34 +40,34 @@ _DISTANCE = {
 
 def work(findings: Findings) -> Items | None:
     """Return how the work of changed functions differs, or None where none was counted."""
-    counted = [(each.info, found) for each in findings.functions if (found := work_finding(each.counts)) is not None]
+    counted = [(finding.info, count) for finding in findings.functions if (count := work_finding(finding.counts)) is not None]
     if not counted:
         return None
-    counters = work_counters({found.counter for _, found in counted})
-    what = " and ".join(each.plain for each in counters)
-    suspects = [(info, found) for info, found in counted if info.change.is_suspect]
-    differing = [(info, found) for info, found in suspects if found.grew or found.shrank]
-    texts = [_work(*each) for each in differing[:_NAMED]]
+    counters = work_counters({count.counter for _, count in counted})
+    what = " and ".join(counter.plain for counter in counters)
+    suspects = [(info, count) for info, count in counted if info.change.is_suspect]
+    differing = [(info, count) for info, count in suspects if count.grew or count.shrank]
+    texts = [_work(*work_of_function) for work_of_function in differing[:_NAMED]]
     if len(differing) > _NAMED:
         texts.append(f"and {len(differing) - _NAMED} more")
     alike = len(suspects) - len(differing)
     if alike:
-        exact = all(found.exact for _, found in suspects if not (found.grew or found.shrank))
+        exact = all(count.exact for _, count in suspects if not (count.grew or count.shrank))
         same = f"exactly as many {what} a call" if exact else f"no clearly different number of {what} a call"
         texts.append(f"{wording.plural(alike, 'changed function')}{' besides' if differing else ''}: {same}")
-    unbounded = [each.metric for each in counters if not each.is_bounded]
+    unbounded = [counter.metric for counter in counters if not counter.is_bounded]
     sees = _SEES_LINES if "lines" in unbounded else _SEES_BYTECODE if unbounded else _SEES
     return Items(f"Work, counted in {what}", (*texts, sees))
 
 
-def _work(info: FunctionInfo, found: CountFinding) -> str:
-    numbers = f"{units.count(found.head)} a call, {units.count(found.base)} before"
-    return f"{info.name}: {numbers} ({wording.interval(found.ratio, found.counter)}; {found.point.label})"
+def _work(info: FunctionInfo, count: CountFinding) -> str:
+    numbers = f"{units.count(count.head)} a call, {units.count(count.base)} before"
+    return f"{info.name}: {numbers} ({wording.interval(count.ratio, count.counter)}; {count.point.label})"
 
 
 def count_tables(finding: FunctionFinding) -> Iterator[Table]:
     """Yield the table of a function's counters, base and head, each at the point where they differ most."""
-    rows = tuple(_row(found) for found in finding.counts.values() if found.base or found.head)
+    rows = tuple(_row(count) for count in finding.counts.values() if count.base or count.head)
     if rows:
         columns = (
             Column("counter"),
@@ -79,13 +79,13 @@ def count_tables(finding: FunctionFinding) -> Iterator[Table]:
         yield Table("Counts of a call, without probed callees'", columns, rows)
 
 
-def _row(found: CountFinding) -> tuple[Cell, ...]:
+def _row(count: CountFinding) -> tuple[Cell, ...]:
     return (
-        Cell(wording.counter_says(found.counter)),
-        Cell(wording.amount(found.counter, found.base)),
-        Cell(wording.amount(found.counter, found.head)),
-        Cell(wording.interval(found.ratio, found.counter)),
-        Cell(found.point.label),
+        Cell(wording.counter_says(count.counter)),
+        Cell(wording.amount(count.counter, count.base)),
+        Cell(wording.amount(count.counter, count.head)),
+        Cell(wording.interval(count.ratio, count.counter)),
+        Cell(count.point.label),
     )
 
 

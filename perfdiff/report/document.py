@@ -160,8 +160,8 @@ def _answer(findings: Findings) -> Iterator[Block]:
         return
     first = alike[0]
     named = Fact(*_subject(findings, first), Tone.STRONG)
-    requests, told = sum(each.made for each in findings.requests), tuple(parts(findings.sentence))
-    facts = answer_facts(first, findings.confidence, len(findings.points), requests, told).facts
+    requests, claims = sum(request.made for request in findings.requests), tuple(parts(findings.sentence))
+    facts = answer_facts(first, findings.confidence, len(findings.points), requests, claims).facts
     yield Facts((named, *facts, *_others(findings.verdict, alike[1:])))
     way = chain(first)
     if way is not None:

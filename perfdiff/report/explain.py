@@ -87,9 +87,9 @@ def _stratum_row(metric: str, label: str, within: list[Floats]) -> tuple[Cell, .
 
 def _columns(function: int, side: Side, metric: MetricFinding, feature: str, samples: SampleLoader) -> tuple[Floats, Floats] | None:
     table = samples(function, side)
-    names = [] if table is None else [known.name for known in table.features]
+    names = [] if table is None else [both_finite.name for both_finite in table.features]
     if table is None or feature not in names or metric.metric not in table.metrics:
         return None
     x, y = table.values[:, names.index(feature)], table.metrics[metric.metric]
-    known = np.isfinite(x) & np.isfinite(y)
-    return (x[known], y[known]) if known.any() else None
+    both_finite = np.isfinite(x) & np.isfinite(y)
+    return (x[both_finite], y[both_finite]) if both_finite.any() else None

@@ -64,12 +64,12 @@ def extra(finding: FunctionFinding, confidence: float) -> str:
     """Return the extra time that a function's change is guilty of, with its interval where there is one."""
     if finding.extra_ci_ns is None:
         return units.duration(finding.extra_ns)
-    low, high = (units.duration(each) for each in finding.extra_ci_ns)
+    low, high = (units.duration(bound) for bound in finding.extra_ci_ns)
     return f"{units.duration(finding.extra_ns)}, {units.significant(100 * confidence)} % CI {low} to {high}"
 
 
-def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, requests: int = 0, told: Sequence[Claim] = ()) -> Facts:
-    """Return which inputs, how much, how sure and why, as labelled statements in this order, but for what is `told` already.
+def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, requests: int = 0, claims: Sequence[Claim] = ()) -> Facts:
+    """Return which inputs, how much, how sure and why, as labelled statements in this order, but for what `claims` say already.
 
     `points` are summed over where one says so; a run of each sends so many `requests`.
     """
@@ -77,7 +77,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     facts: list[Fact] = []
     if metric is not None:
         facts += _cost_facts(finding, metric, confidence)
-    if finding.machines_say and finding.machines_say not in told:
+    if finding.machines_say and finding.machines_say not in claims:
         facts.append(Fact("machines", say(finding.machines_say), Tone.INCONCLUSIVE))
     if finding.share is not None and finding.rank is not None:
         share = f"{wording.percent(finding.share)} of the extra cost of {wording.runs(points)}"
@@ -89,10 +89,10 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
         facts.append(Fact("in all", f"{in_all} in {wording.runs(points)}: calls differ from the one that is told above"))
     if requests and finding.rank is not None:
         facts.append(Fact("request", f"{units.duration(finding.extra_ns / requests)} more a request, over all kinds"))
-    facts += [Fact("cause", say(cause.says)) for cause in finding.causes[:1] if cause.says not in told]
+    facts += [Fact("cause", say(cause.says)) for cause in finding.causes[:1] if cause.says not in claims]
     facts += [Fact("line", wording.line_growth(line, finding.info)) for line in finding.lines]
     if finding.verdict is Verdict.INCONCLUSIVE:
-        facts += [Fact("unclear", say(finding.reason), Tone.INCONCLUSIVE)] if finding.reason not in told else []
+        facts += [Fact("unclear", say(finding.reason), Tone.INCONCLUSIVE)] if finding.reason not in claims else []
         facts += [Fact("remedy", text) for text in _remedy(metric)]
     facts.append(Fact("change", change(finding.info)))
     return Facts(tuple(facts))
@@ -177,8 +177,8 @@ def _in_all(finding: FunctionFinding, metric: MetricFinding) -> str:
     if finding.rank is None or metric.in_all is None or metric.ratio is None or not min(metric.in_all) > 0:
         return ""
     counts = (finding.calls_base or 0.0, finding.calls_head or 0.0)
-    told = [(cost or 0.0) * calls for cost, calls in zip(wording.both_costs(metric), counts, strict=True)]
-    if all(abs(ns - all_ns) <= SPEAKS_FOR_ALL * all_ns for ns, all_ns in zip(told, metric.in_all, strict=True)):
+    multiplied = [(cost or 0.0) * calls for cost, calls in zip(wording.both_costs(metric), counts, strict=True)]
+    if all(abs(ns - all_ns) <= SPEAKS_FOR_ALL * all_ns for ns, all_ns in zip(multiplied, metric.in_all, strict=True)):
         return ""
     return " → ".join(map(units.duration, metric.in_all))
 

@@ -57,14 +57,19 @@ def _blocks(history: History) -> Iterator[Block]:
     if history.reference:
         at = ", ".join(f"{name} = {units.count(value)}" for name, value in history.reference.items())
         yield Facts((Fact("costs at", at),))
-    reasons = tuple(f"{wording.revision(entry.revision)}: {say(entry.reason)}" for entry in history.entries if entry.reason)
-    if reasons:
-        yield Items("Without counts" if history.feature else "Without costs", reasons)
     machines = recorders_table(
         history.machines, [entry.machine for entry in history.entries], [entry.revision for entry in history.entries]
     )
     if machines is not None:
         yield machines
+    yield from remarks(history)
+
+
+def remarks(history: History) -> Iterator[Items]:
+    """Yield why revisions have no costs, and notes."""
+    reasons = tuple(f"{wording.revision(entry.revision)}: {say(entry.reason)}" for entry in history.entries if entry.reason)
+    if reasons:
+        yield Items("Without counts" if history.feature else "Without costs", reasons)
     if history.notes:
         yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, history.notes)))
 

@@ -23,30 +23,30 @@ from perfdiff.report.sentences.catalogue import say
 def text(selections: Sequence[Selections]) -> str:
     """Return the annotations of each function above its name: a line for each metric, or for each of its scopes."""
     parts = []
-    for function, group in groupby(selections, key=lambda each: each.ours.function):
-        lines = [printable(line) for each in group for line in (*_lines(each.ours), *_beside(each))]
+    for function, group in groupby(selections, key=lambda selection: selection.ours.function):
+        lines = [printable(line) for selection in group for line in (*_lines(selection.ours), *_beside(selection))]
         parts.append("\n".join([*lines, printable(function)]) + "\n")
     return "\n".join(parts)
 
 
-def json_document(each: Selections) -> dict[str, Any]:
+def json_document(selection: Selections) -> dict[str, Any]:
     """Return the paper's selection as `annotate --format json` writes it beside ours; what is absent is None."""
-    paper = each.paper
+    paper = selection.paper
     return {
         "kind": paper.kind.value,
-        "reason": each.reason.value if each.reason else None,
-        "why": say(each.why) or None,
+        "reason": selection.reason.value if selection.reason else None,
+        "why": say(selection.why) or None,
         "feature": paper.feature,
         "pcc": wording.known(paper.pcc),
         "degree": paper.degree,
         "error": wording.known(paper.error),
-        "our_error": wording.known(each.error),
+        "our_error": wording.known(selection.error),
         "clusters": [
             {"centroid": scope.terms[0].coefficient, "sd": scope.sigma, "share": scope.share, "calls": scope.n} for scope in paper.clusters
         ],
         "text": list(_lines(paper.annotation)),
-        "paper_misses": [*map(say, each.paper_misses)],
-        "ours_misses": [*map(say, each.ours_misses)],
+        "paper_misses": [*map(say, selection.paper_misses)],
+        "ours_misses": [*map(say, selection.ours_misses)],
     }
 
 
@@ -59,17 +59,17 @@ def _lines(annotation: Annotation) -> Iterator[str]:
         yield f"{metric}~{condition}{chance}{cost}"
 
 
-def _beside(each: Selections) -> Iterator[str]:
+def _beside(selection: Selections) -> Iterator[str]:
     """Yield the paper's selection, why it finds no correlation, and what each misses, as lines of comment."""
-    errors = f"off by {each.paper.error:.2g} of the mean, ours by {each.error:.2g}"
-    yield f"// by the paper: {each.paper.kind.value}{_evidence(each.paper)}; {errors}"
-    yield from (f"//   {line}" for line in _lines(each.paper.annotation))
-    if each.reason:
-        yield f"//   reason: {each.reason.value}, as {say(each.why)}"
-    if each.paper_misses:
-        yield f"//   the paper's misses {'; '.join(map(say, each.paper_misses))}"
-    if each.ours_misses:
-        yield f"//   ours misses {'; '.join(map(say, each.ours_misses))}"
+    errors = f"off by {selection.paper.error:.2g} of the mean, ours by {selection.error:.2g}"
+    yield f"// by the paper: {selection.paper.kind.value}{_evidence(selection.paper)}; {errors}"
+    yield from (f"//   {line}" for line in _lines(selection.paper.annotation))
+    if selection.reason:
+        yield f"//   reason: {selection.reason.value}, as {say(selection.why)}"
+    if selection.paper_misses:
+        yield f"//   the paper's misses {'; '.join(map(say, selection.paper_misses))}"
+    if selection.ours_misses:
+        yield f"//   ours misses {'; '.join(map(say, selection.ours_misses))}"
 
 
 def _evidence(paper: Selection) -> str:

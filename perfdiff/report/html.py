@@ -46,7 +46,9 @@ def render(document: Document) -> str:
             tiles=list(_tiles(document)),
             sections=sections,
             left_out=len(document.functions) - len(sections),
-            told={section.id for each, section in zip(document.findings.functions, sections, strict=False) if each.headline in within},
+            told={
+                section.id for finding, section in zip(document.findings.functions, sections, strict=False) if finding.headline in within
+            },
             shown={section.id for section in sections},
             filtered=len(document.functions) >= FILTERED_FROM,
             forest=forest([section.span for section in document.functions]),
@@ -81,17 +83,17 @@ def bar(extra: Extra, tree: CallTree) -> tuple[float, float]:
 def _leader(document: Document) -> FunctionFinding | None:
     """Return the function that the answer is about."""
     findings = document.findings
-    return next((each for each in findings.functions if each.verdict is findings.verdict and not each.accepted), None)
+    return next((finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted), None)
 
 
 def _said(document: Document) -> tuple[str, str]:
     """Return the answer as a title and the cause that follows it, which is a paragraph of its own; "" where the answer gives none."""
     findings, leader = document.findings, _leader(document)
-    told = leader.causes[0].says if leader is not None and leader.causes and leader.headline in parts(findings.sentence) else None
-    if leader is None or not told:
+    cause = leader.causes[0].says if leader is not None and leader.causes and leader.headline in parts(findings.sentence) else None
+    if leader is None or not cause:
         return headline(findings), ""
     alone = replaced(findings.sentence, leader.headline, replace(leader, tells_cause=False).headline)
-    return headline(replace(findings, sentence=alone)), say(told)
+    return headline(replace(findings, sentence=alone)), say(cause)
 
 
 def _tiles(document: Document) -> Iterator[Fact]:

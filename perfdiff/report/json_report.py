@@ -141,14 +141,14 @@ def _behaviour(item: PointBehaviour) -> dict[str, Any]:
     return {
         "point": item.point.label,
         "checked": item.checked,
-        "differences": [{"kind": found.kind.value, "says": say(found.says)} for found in item.differences],
+        "differences": [{"kind": difference.kind.value, "says": say(difference.says)} for difference in item.differences],
         "base": _side(item.base),
         "head": _side(item.head),
     }
 
 
 def _side(side: SideBehaviour) -> dict[str, Any]:
-    found = side.concurrency
+    concurrency = side.concurrency
     return {
         "runs": side.runs,
         "exit_codes": {str(code): runs for code, runs in side.exit_codes.items()},
@@ -157,7 +157,7 @@ def _side(side: SideBehaviour) -> dict[str, Any]:
         "files": {name: asdict(written) for name, written in side.files.items()},
         "elsewhere_bytes": asdict(side.elsewhere_bytes) if side.elsewhere_bytes else None,
         "left": {"runs": side.leaving, "names": list(side.left), "cpu_ns": side.left_cpu_ns},
-        "concurrency": asdict(found) if found else None,
+        "concurrency": asdict(concurrency) if concurrency else None,
     }
 
 
@@ -196,9 +196,9 @@ def _function(finding: FunctionFinding, labels: Mapping[int, str]) -> dict[str, 
         "extra_ns": finding.extra_ns,
         "extra_ci": list(finding.extra_ci_ns) if finding.extra_ci_ns else None,
         "first": finding.first,
-        "warm_up": {side.value: {"calls": found.calls, "factor": found.factor} for side, found in finding.warm_up.items()},
+        "warm_up": {side.value: {"calls": warm_up.calls, "factor": warm_up.factor} for side, warm_up in finding.warm_up.items()},
         "metrics": {name: _metric(metric, labels) for name, metric in finding.metrics.items()},
-        "counts": {name: _count(found) for name, found in finding.counts.items()},
+        "counts": {name: _count(count) for name, count in finding.counts.items()},
         "anomaly": _anomaly(finding.anomaly),
         "causes": [_cause(cause) for cause in finding.causes],
         "lines": [_line(line) for line in finding.lines],
@@ -220,15 +220,15 @@ def _accepted(entries: Sequence[Acceptance]) -> dict[str, Any] | None:
     }
 
 
-def _count(found: CountFinding) -> dict[str, Any]:
+def _count(count: CountFinding) -> dict[str, Any]:
     return {
-        "point": found.point.label,
-        "base": found.base,
-        "head": found.head,
-        **_ratio(found.ratio),
-        "exact": found.exact,
-        "grew": found.grew,
-        "shrank": found.shrank,
+        "point": count.point.label,
+        "base": count.base,
+        "head": count.head,
+        **_ratio(count.ratio),
+        "exact": count.exact,
+        "grew": count.grew,
+        "shrank": count.shrank,
     }
 
 

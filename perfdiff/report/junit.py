@@ -33,8 +33,8 @@ def render(document: Document) -> str:
     budgets = document.consequences.budgets if document.consequences else ()
     exceeded = sum(finding.standing is BudgetStanding.EXCEEDED for finding in budgets)
     unknown = sum(finding.standing in (BudgetStanding.OPEN, BudgetStanding.UNKNOWN) for finding in budgets)
-    known = labels(findings.functions)
-    taken = set(known.values())
+    label_by_id = labels(findings.functions)
+    taken = set(label_by_id.values())
     skipped = findings.skipped[:_MOST_SKIPPED]
     suite = ET.Element(
         "testsuite",
@@ -53,7 +53,7 @@ def render(document: Document) -> str:
     for budget in budgets:
         _budget(suite, budget)
     for finding, section in zip(findings.functions, document.functions, strict=True):
-        _case(suite, finding, section, known[finding.info.id])
+        _case(suite, finding, section, label_by_id[finding.info.id])
     for item in skipped:
         label = unused(item.file, item.name, taken)
         taken.add(label)

@@ -25,10 +25,10 @@ def labels(findings: Sequence[FunctionFinding]) -> Mapping[int, Label]:
 
     Of functions that share a name and a file, the first in the file keeps the name and the next is `name (2)`, wherever they rank.
     """
-    found: dict[int, Label] = {}
+    label_by_id: dict[int, Label] = {}
     for finding in sorted(findings, key=lambda finding: (finding.info.line, finding.info.id)):
-        found[finding.info.id] = unused(finding.info.file, finding.info.name, found.values())
-    return found
+        label_by_id[finding.info.id] = unused(finding.info.file, finding.info.name, label_by_id.values())
+    return label_by_id
 
 
 def unused(file: str, name: str, taken: Collection[Label]) -> Label:

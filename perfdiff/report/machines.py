@@ -96,7 +96,7 @@ def _disagreements(findings: Findings) -> Iterator[tuple[Cell, ...]]:
     for finding in findings.functions:
         if finding.machines_say:
             of = (finding.metrics[name] for name in ("self_ns", "wall_ns") if name in finding.metrics)
-            metric = min((each for each in of if each.machines), key=lambda each: each.machines_q, default=None)
+            metric = min((candidate for candidate in of if candidate.machines), key=lambda candidate: candidate.machines_q, default=None)
             if metric is not None:
                 yield from _ratios(Cell(finding.info.name, wording.TONES[finding.verdict], code=True), dict(metric.machines))
     for end in findings.end_to_end:

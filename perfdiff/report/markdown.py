@@ -67,16 +67,16 @@ class _Page:
 
     def add_table(self, table: Table, says: Callable[[int], str], *, titled: bool = False) -> None:
         """Add as many rows of a table as fit into its limit; `says` tells how many were left out."""
-        kept, size = 0, 0
+        fitting, size = 0, 0
         for row in table.rows:
             size += len(_row(row).encode()) + 1
             if size > _MOST_TABLE_BYTES:
                 break
-            kept += 1
-        if kept:
-            self.add(_block(replace(table, rows=table.rows[:kept]), titled=titled), says(kept))
-        if kept < len(table.rows):
-            self.left_out.append(says(len(table.rows) - kept))
+            fitting += 1
+        if fitting:
+            self.add(_block(replace(table, rows=table.rows[:fitting]), titled=titled), says(fitting))
+        if fitting < len(table.rows):
+            self.left_out.append(says(len(table.rows) - fitting))
 
     def text(self) -> str:
         """Return all parts, and a sentence that says what was left out."""

@@ -73,15 +73,15 @@ def _of_metrics(findings: Findings) -> Iterator[Metric]:
     low = _gauge("perfdiff_ratio_low", f"Lower bound of the ratio's {confidence} interval.")
     high = _gauge("perfdiff_ratio_high", f"Upper bound of the ratio's {confidence} interval.")
     for function, finding in _labelled_functions(findings):
-        for name, both, found in _figures(finding):
+        for name, both, ratio_found in _figures(finding):
             named = {**function, "metric": name}
             unit = wording.metric_unit(name)
             for side, cost in zip(Side, both, strict=True):
                 _add(costs[unit], None if cost is None else cost * _UNITS[unit][1], {**named, "side": side.value})
-            if found is not None:
-                _add(ratio, found.value, named)
-                _add(low, found.low, named)
-                _add(high, found.high, named)
+            if ratio_found is not None:
+                _add(ratio, ratio_found.value, named)
+                _add(low, ratio_found.low, named)
+                _add(high, ratio_found.high, named)
     yield from (*costs.values(), ratio, low, high)
 
 
@@ -95,9 +95,9 @@ def _figures(finding: FunctionFinding) -> Iterator[tuple[str, tuple[float | None
 
 
 def _labelled_functions(findings: Findings) -> Iterator[tuple[dict[str, str], FunctionFinding]]:
-    known = labels(findings.functions)
+    label_by_id = labels(findings.functions)
     for finding in findings.functions:
-        label = known[finding.info.id]
+        label = label_by_id[finding.info.id]
         yield {"function": label.name, "file": label.file}, finding
 
 

@@ -25,15 +25,15 @@ def environment(**filters: Callable[..., Any]) -> Environment:
     """Return the templates, with the filters that plots and sentences need and those given."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    made = Environment(
+    templates = Environment(
         loader=PackageLoader("perfdiff.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    made.filters.update(
+    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    templates.filters.update(
         chart=chart,
         residuals=residuals,
         scopes=scopes,
@@ -44,7 +44,7 @@ def environment(**filters: Callable[..., Any]) -> Environment:
         long=long,
         **filters,
     )
-    return made
+    return templates
 
 
 def long(table: Table) -> frozenset[int]:

@@ -46,7 +46,7 @@ def _scale(scale: Scale, unit: str) -> dict[str, Any]:
 
 
 def _series(series: Series, scope: int) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    data: dict[str, Any] = {
         "side": series.side.value,
         "scope": scope,
         "line": series.line,
@@ -54,14 +54,14 @@ def _series(series: Series, scope: int) -> dict[str, Any]:
         "y": [short(value) for value in series.y],
     }
     if series.band is not None:
-        found |= {"low": [short(value) for value in series.band.low], "high": [short(value) for value in series.band.high]}
+        data |= {"low": [short(value) for value in series.band.low], "high": [short(value) for value in series.band.high]}
     if series.calls is not None:
-        found |= {
+        data |= {
             "point": _coded(series.calls.point),
             "inputs": {name: _coded(values) for name, values in series.calls.inputs.items()},
             "ratio": [None if value is None else short(value) for value in series.calls.ratio],
         }
-    return found
+    return data
 
 
 def _coded(texts: Sequence[str]) -> list[Any]:

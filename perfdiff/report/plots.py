@@ -47,11 +47,11 @@ class _Calls:
     points: tuple[str, ...]
     annotation: Annotation | None
 
-    def rows(self, kept: Ints) -> _Calls:
-        """Return the calls at `kept`."""
-        columns = {name: column[kept] for name, column in self.columns.items()}
-        points = tuple(self.points[row] for row in kept)
-        return _Calls(self.side, self.x[kept], self.y[kept], columns, self.features, points, self.annotation)
+    def rows(self, rows: Ints) -> _Calls:
+        """Return the calls at `rows`."""
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        points = tuple(self.points[row] for row in rows)
+        return _Calls(self.side, self.x[rows], self.y[rows], columns, self.features, points, self.annotation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def function_plot(
 def _drawn_metric(finding: FunctionFinding, tables: Sequence[SampleTable]) -> MetricFinding | None:
     """Return the leading metric, or a time where that is not one of single calls, as the sum of a run is not."""
     candidates = (wording.leading(finding), finding.metrics.get("self_ns"), finding.metrics.get("wall_ns"))
-    return next((one for one in candidates if one is not None and all(one.metric in table.metrics for table in tables)), None)
+    return next((metric for metric in candidates if metric is not None and all(metric.metric in table.metrics for table in tables)), None)
 
 
 def _scatter(metric: MetricFinding, sides: Sequence[_Calls], named: str, most: int) -> Plot | None:
@@ -101,18 +101,18 @@ def _scatter(metric: MetricFinding, sides: Sequence[_Calls], named: str, most: i
     y_log = is_logarithmic(np.concatenate([side.y for side in sides]))
     # Beside a logarithmic cost a decade of inputs is drawn so too: powers are straight lines then.
     x_log = is_logarithmic(np.concatenate([side.x for side in sides]), decades=1 if y_log else LINEAR_DECADES)
-    told = _told(metric, feature, sides)
+    shown_inputs = _told(metric, feature, sides)
     dots: list[Series] = []
     curves: list[Series] = []
     for calls in sides:
         shown = calls.rows(thinned(calls.x, calls.y, most))
         for regime in _regimes(shown, feature):
-            dots.append(_dots(shown, regime, told))
+            dots.append(_dots(shown, regime, shown_inputs))
         for regime in _regimes(calls, feature):
             curves += _curve(calls, regime, feature)
     total = sum(len(calls.x) for calls in sides)
     hidden = total - sum(int((_visible(calls.x, x_log) & _visible(calls.y, y_log)).sum()) for calls in sides)
-    drawn = sum(int((_visible(np.array(one.x), x_log) & _visible(np.array(one.y), y_log)).sum()) for one in dots)
+    drawn = sum(int((_visible(np.array(series.x), x_log) & _visible(np.array(series.y), y_log)).sum()) for series in dots)
     left_out = f" {hidden:,} calls at 0 have no place on a logarithmic axis." if hidden else ""
     return Plot(
         title=printable(f"{named}, over {feature}"),
@@ -134,8 +134,8 @@ def _spread(metric: str, tables: list[SampleTable], named: str) -> Plot | None:
     """Return the cumulated shares of calls over their cost, for a cost that follows no feature."""
     series = []
     for table in tables:
-        known = np.isfinite(table.metrics[metric])
-        cost, weight = table.metrics[metric][known], table.weight[known]
+        finite = np.isfinite(table.metrics[metric])
+        cost, weight = table.metrics[metric][finite], table.weight[finite]
         if not len(cost):
             continue
         order = np.argsort(cost, kind="stable")
@@ -178,18 +178,18 @@ def thinned(x: Floats, y: Floats, most: int = MOST_POINTS) -> Ints:
 def _calls(metric: MetricFinding, feature: str, table: SampleTable, points: Mapping[int, str]) -> _Calls:
     columns = columns_of(table)
     cost = table.metrics[metric.metric]
-    known = np.isfinite(columns[feature]) & np.isfinite(cost)
-    columns = {name: column[known] for name, column in columns.items()}
-    labels = tuple(printable(points.get(point, "")) for point in table.point[known].tolist())
+    finite = np.isfinite(columns[feature]) & np.isfinite(cost)
+    columns = {name: column[finite] for name, column in columns.items()}
+    labels = tuple(printable(points.get(point, "")) for point in table.point[finite].tolist())
     annotation = metric.base if table.side is Side.BASE else metric.head
-    return _Calls(table.side, columns[feature], cost[known], columns, table.features, labels, annotation)
+    return _Calls(table.side, columns[feature], cost[finite], columns, table.features, labels, annotation)
 
 
 def _told(metric: MetricFinding, feature: str, sides: Sequence[_Calls]) -> tuple[str, ...]:
     """Return the features that are told of a call besides that of the axis: those its cost follows, then others that say something."""
     fitted = [name for annotation in (metric.base, metric.head) if annotation for name in annotation.features]
-    known = [one.name for calls in sides for one in calls.features]
-    candidates = dict.fromkeys([*(name for name in fitted if name in known), *known])
+    recorded = [input_feature.name for calls in sides for input_feature in calls.features]
+    candidates = dict.fromkeys([*(name for name in fitted if name in recorded), *recorded])
     return tuple(name for name in candidates if name != feature and any(_says_more(name, feature, calls) for calls in sides))[:MOST_INPUTS]
 
 
@@ -199,12 +199,12 @@ def _says_more(name: str, feature: str, calls: _Calls) -> bool:
     return column is not None and bool((column != column[0]).any()) and not np.array_equal(column, calls.columns[feature], equal_nan=True)
 
 
-def _dots(calls: _Calls, regime: _Regime, told: tuple[str, ...]) -> Series:
+def _dots(calls: _Calls, regime: _Regime, shown_inputs: tuple[str, ...]) -> Series:
     rows = np.flatnonzero(regime.rows)
     labels = {feature.name: feature.labels for feature in calls.features}
     inputs = {
         printable(name): tuple(_input(value, labels.get(name, {})) for value in calls.columns[name][rows])
-        for name in told
+        for name in shown_inputs
         if name in calls.columns
     }
     ratio = _ratio(calls)[rows]

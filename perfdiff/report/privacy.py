@@ -42,9 +42,9 @@ class Privacy:
 
 
 def learn(
-    variables: Mapping[str, str], commands: Iterable[str], *, home: str, known: Collection[str] = (), texts: Iterable[str] = ()
+    variables: Mapping[str, str], commands: Iterable[str], *, home: str, public: Collection[str] = (), texts: Iterable[str] = ()
 ) -> Privacy:
-    """Return what is private where these variables are set, these commands are run and these texts are told; texts in `known` are not.
+    """Return what is private where these variables are set, these commands are run and these texts are told; texts in `public` are not.
 
     A variable's secret is replaced by `$` and its name, which the shell of who knows it understands; all others by `…`: what stands in a
     command or in a known form in a text, and each line of a secret that has several. What is no more than a word is hidden where it stands.
@@ -57,39 +57,41 @@ def learn(
     in_forms = {meant for text in shown for secret in secret_forms.in_text(text) for meant in secret_spellings.plain(secret)}
     parts = (line for secret in (*wholes, *in_forms) for line in secret_spellings.lines(secret))
     instead = {**dict.fromkeys((*parts, *filter(_is_drawn, in_forms)), HIDDEN), **wholes}
-    secrets = {secret: said for secret, said in instead.items() if len(secret) >= LEAST and secret not in known}
+    secrets = {secret: said for secret, said in instead.items() if len(secret) >= LEAST and secret not in public}
     in_places = [(in_place(before, secret), f"{before}{HIDDEN}") for before, secret in sorted(words) if len(secret) >= LEAST]
     wherever = [(spellings(secret), said) for secret, said in sorted(secrets.items(), key=lambda item: (-len(item[0]), item))]
     return Privacy((*wherever, *in_places), home.rstrip("/"))
 
 
-def without_hosts(findings: Findings, known: Iterable[str] = ()) -> Findings:
-    """Return findings with the names of machines, and others that are `known`, as `machine 1` and so on, in all that is said of them.
+def without_hosts(findings: Findings, hosts: Iterable[str] = ()) -> Findings:
+    """Return findings with the names of machines, and other `hosts`, as `machine 1` and so on, in all that is said of them.
 
     Kinds of machines are named by what they are, not by a host. Sources and commands, in which such a name may be any word, stay.
     """
-    names = [*dict.fromkeys([*(part.name for part in findings.machines if part.hosts == 1), *known])]
+    names = [*dict.fromkeys([*(part.name for part in findings.machines if part.hosts == 1), *hosts])]
     if not names:
         return findings
     instead = {name: f"machine {number}" for number, name in enumerate(names, 1)}
-    found = re.compile(r"(?<![\w.-])(?:" + "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) + r")(?![\w-]|\.\w)")
+    pattern = re.compile(
+        r"(?<![\w.-])(?:" + "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True)) + r")(?![\w-]|\.\w)"
+    )
 
     def hide(text: str) -> str:
-        return found.sub(lambda match: instead[match.group()], text)
+        return pattern.sub(lambda match: instead[match.group()], text)
 
     def renamed(ratios: Mapping[str, Ratio]) -> dict[str, Ratio]:
         return {instead.get(name, name): ratio for name, ratio in ratios.items()}
 
     functions = tuple(
         replace(
-            each,
-            reason=with_texts(each.reason, hide),
-            happened=with_texts(each.happened, hide),
-            also=with_texts(each.also, hide),
-            machines_say=with_texts(each.machines_say, hide),
-            metrics={name: replace(metric, machines=renamed(metric.machines)) for name, metric in each.metrics.items()},
+            finding,
+            reason=with_texts(finding.reason, hide),
+            happened=with_texts(finding.happened, hide),
+            also=with_texts(finding.also, hide),
+            machines_say=with_texts(finding.machines_say, hide),
+            metrics={name: replace(metric, machines=renamed(metric.machines)) for name, metric in finding.metrics.items()},
         )
-        for each in findings.functions
+        for finding in findings.functions
     )
     return replace(
         findings,

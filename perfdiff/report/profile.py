@@ -25,17 +25,17 @@ Classes = Mapping[int, CostClass]
 _NAMED = 3  # functions that a sentence names
 
 
-def text(found: Profiles, known: Classes, *, width: int = 100, colour: bool = False) -> str:
-    """Return the functions of one revision, or which of them grew over several; `known` are their classes in the last one."""
-    clean: Profiles = printable_values(found)
-    return render_blocks(list(_blocks(clean, known)), width=width, colour=colour)
+def text(profiles: Profiles, classes: Classes, *, width: int = 100, colour: bool = False) -> str:
+    """Return the functions of one revision, or which of them grew over several; `classes` are their classes in the last one."""
+    clean: Profiles = printable_values(profiles)
+    return render_blocks(list(_blocks(clean, classes)), width=width, colour=colour)
 
 
-def answer(found: Profiles) -> str:
+def answer(profiles: Profiles) -> str:
     """Return in a sentence which function takes most time, or which ones grew."""
-    clean: Profiles = printable_values(found)
+    clean: Profiles = printable_values(profiles)
     if len(clean.revisions) > 1:
-        grown = [_says(each) for each in clean.growths if each.grew]
+        grown = [_says(growth) for growth in clean.growths if growth.grew]
         first, last = _ends(clean)
         return f"grew from {first} to {last}: {units.listed(grown, _NAMED, ';')}" if grown else _nothing_grew(clean)
     profile = clean.profiles[0]
@@ -45,18 +45,28 @@ def answer(found: Profiles) -> str:
     return f"most own time: {line.info.name}, {wording.percent(profile.share(line))} of that of all functions"
 
 
-def _blocks(found: Profiles, known: Classes) -> Iterator[Block]:
-    if len(found.revisions) > 1:
-        yield from _over(found)
-    elif found.profiles[0] is not None:
-        yield _lines(found.profiles[0], known)
-    if (machines := recorders_table(found.machines, found.on, found.revisions)) is not None:
+def _blocks(profiles: Profiles, classes: Classes) -> Iterator[Block]:
+    if len(profiles.revisions) > 1:
+        yield from _over(profiles)
+    elif profiles.profiles[0] is not None:
+        yield _lines(profiles.profiles[0], classes)
+    if (machines := recorders_table(profiles.machines, profiles.on, profiles.revisions)) is not None:
         yield machines
-    if found.notes:
-        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, found.notes)))
+    yield from remarks(profiles)
 
 
-def _lines(profile: Profile, known: Classes) -> Table:
+def remarks(profiles: Profiles) -> Iterator[Items]:
+    """Yield why revisions have no profile, and notes."""
+    reasons = [
+        f"{wording.revision(revision)}: {reason}" for revision, reason in zip(profiles.revisions, profiles.reasons, strict=True) if reason
+    ]
+    if reasons:
+        yield Items("Without a profile", tuple(reasons))
+    if profiles.notes:
+        yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, profiles.notes)))
+
+
+def _lines(profile: Profile, classes: Classes) -> Table:
     columns = (
         Column("function"),
         Column("where", minor=True),
@@ -74,20 +84,20 @@ def _lines(profile: Profile, known: Classes) -> Table:
             Cell(wording.percent(profile.share(line))),
             Cell(units.duration(line.wall_ns)),
             Cell(units.count(line.calls)),
-            Cell(known[line.info.id].value if line.info.id in known else wording.ABSENT),
+            Cell(classes[line.info.id].value if line.info.id in classes else wording.ABSENT),
         )
         for line in profile.lines
     )
     return Table(f"{wording.revision(profile.revision)}, one run of each workload point", columns, tuple(rows))
 
 
-def _over(found: Profiles) -> Iterator[Block]:
-    first, last = _ends(found)
-    grown = [each for each in found.growths if each.grew]
+def _over(profiles: Profiles) -> Iterator[Block]:
+    first, last = _ends(profiles)
+    grown = [growth for growth in profiles.growths if growth.grew]
     if grown:
-        yield Items(f"Grew from {first} to {last}", tuple(_says(each) for each in grown))
+        yield Items(f"Grew from {first} to {last}", tuple(_says(growth) for growth in grown))
     else:
-        yield Sentence(_nothing_grew(found))
+        yield Sentence(_nothing_grew(profiles))
     columns = (
         Column("function"),
         Column("where", minor=True),
@@ -97,51 +107,52 @@ def _over(found: Profiles) -> Iterator[Block]:
         Column("calls", right=True),
         Column("change"),
     )
-    yield Table("Own time in one run of each workload point", columns, tuple(_row(each) for each in found.growths))
-    reasons = [f"{wording.revision(revision)}: {reason}" for revision, reason in zip(found.revisions, found.reasons, strict=True) if reason]
-    if reasons:
-        yield Items("Without a profile", tuple(reasons))
+    yield Table("Own time in one run of each workload point", columns, tuple(_row(growth) for growth in profiles.growths))
 
 
-def _ends(found: Profiles) -> tuple[str, str]:
-    measured = [revision.rev for revision, each in zip(found.revisions, found.profiles, strict=True) if each is not None]
+def _ends(profiles: Profiles) -> tuple[str, str]:
+    measured = [
+        revision.rev
+        for revision, revision_profile in zip(profiles.revisions, profiles.profiles, strict=True)
+        if revision_profile is not None
+    ]
     return measured[0], measured[-1]
 
 
-def _nothing_grew(found: Profiles) -> str:
-    first, last = _ends(found)
+def _nothing_grew(profiles: Profiles) -> str:
+    first, last = _ends(profiles)
     return f"No function clearly grew from {first} to {last}."
 
 
-def _says(each: Growth) -> str:
+def _says(growth: Growth) -> str:
     """Say by how much a function grew, and where."""
-    before, now = (units.duration(ns or 0.0) for ns in each.ends_ns)
-    return f"{each.name}: {before} → {now} a run; {_changes(each) or 'it is new'}"
+    before, now = (units.duration(ns or 0.0) for ns in growth.ends_ns)
+    return f"{growth.name}: {before} → {now} a run; {_changes(growth) or 'it is new'}"
 
 
-def _changes(each: Growth) -> str:
-    says = [f"a call {step_says(step, METRIC)} in {revision.rev}" for revision, step in each.steps]
-    if each.calls_ratio is not None:
-        says.append(f"called {units.ratio(each.calls_ratio)} as often")
+def _changes(growth: Growth) -> str:
+    says = [f"a call {step_says(step, METRIC)} in {revision.rev}" for revision, step in growth.steps]
+    if growth.calls_ratio is not None:
+        says.append(f"called {units.ratio(growth.calls_ratio)} as often")
     return ", ".join(says)
 
 
-def _row(each: Growth) -> tuple[Cell, ...]:
-    (first, last), calls = each.ends_ns, each.calls[each.ends[1]]
+def _row(growth: Growth) -> tuple[Cell, ...]:
+    (first, last), calls = growth.ends_ns, growth.calls[growth.ends[1]]
     return (
-        Cell(each.name, code=True),
-        Cell(each.file, Tone.MUTED, code=True),
+        Cell(growth.name, code=True),
+        Cell(growth.file, Tone.MUTED, code=True),
         Cell(wording.amount(METRIC, first)),
         Cell(wording.amount(METRIC, last)),
         Cell(units.ratio(last / first) if first and last is not None else wording.ABSENT),
         Cell(wording.ABSENT if calls is None else units.count(calls)),
-        Cell(_changes(each), Tone.REGRESSION if each.grew else Tone.PLAIN),
+        Cell(_changes(growth), Tone.REGRESSION if growth.grew else Tone.PLAIN),
     )
 
 
-def json_document(found: Profiles, known: Classes) -> dict[str, Any]:
+def json_document(profiles: Profiles, classes: Classes) -> dict[str, Any]:
     """Return what `profile --format json` writes; what is absent is None."""
-    last = len(found.revisions) - 1
+    last = len(profiles.revisions) - 1
     return {
         "schema": SCHEMA,
         "revisions": [
@@ -150,18 +161,18 @@ def json_document(found: Profiles, known: Classes) -> dict[str, Any]:
                 "commit": revision.commit,
                 "summary": revision.summary,
                 "reason": reason or None,
-                "machine": found.on[place] if found.on else None,
-                "functions": [_line(line, profile, known if place == last else {}) for line in profile.lines] if profile else [],
+                "machine": profiles.on[place] if profiles.on else None,
+                "functions": [_line(line, profile, classes if place == last else {}) for line in profile.lines] if profile else [],
             }
-            for place, (revision, profile, reason) in enumerate(zip(found.revisions, found.profiles, found.reasons, strict=True))
+            for place, (revision, profile, reason) in enumerate(zip(profiles.revisions, profiles.profiles, profiles.reasons, strict=True))
         ],
-        "growth": [_growth(each) for each in found.growths],
-        "machines": [codec.encode(machine) for machine in found.machines],
-        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, found.notes)],
+        "growth": [_growth(growth) for growth in profiles.growths],
+        "machines": [codec.encode(machine) for machine in profiles.machines],
+        "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, profiles.notes)],
     }
 
 
-def _line(line: Line, profile: Profile, known: Classes) -> dict[str, Any]:
+def _line(line: Line, profile: Profile, classes: Classes) -> dict[str, Any]:
     return {
         "name": line.info.name,
         "file": line.info.file,
@@ -170,24 +181,24 @@ def _line(line: Line, profile: Profile, known: Classes) -> dict[str, Any]:
         "self_ns": line.self_ns,
         "wall_ns": line.wall_ns,
         "share": profile.share(line),
-        "class": known[line.info.id].value if line.info.id in known else None,
+        "class": classes[line.info.id].value if line.info.id in classes else None,
     }
 
 
-def _growth(each: Growth) -> dict[str, Any]:
+def _growth(growth: Growth) -> dict[str, Any]:
     return {
-        "name": each.name,
-        "file": each.file,
-        "grew": each.grew,
-        "self_ns": list(each.self_ns),
-        "calls": list(each.calls),
+        "name": growth.name,
+        "file": growth.file,
+        "grew": growth.grew,
+        "self_ns": list(growth.self_ns),
+        "calls": list(growth.calls),
         "changes": [
             {"rev": revision.rev, "ratio": step.ratio.value, "ci": [step.ratio.low, step.ratio.high], "since": step.since.rev}
-            for revision, step in each.steps
+            for revision, step in growth.steps
         ],
     }
 
 
-def largest(found: Profiles, most: int) -> Sequence[Growth]:
+def largest(profiles: Profiles, most: int) -> Sequence[Growth]:
     """Return the functions with the largest own time in any revision, the largest first."""
-    return sorted(found.growths, key=lambda each: -max(ns or 0.0 for ns in each.self_ns))[:most]
+    return sorted(profiles.growths, key=lambda growth: -max(ns or 0.0 for ns in growth.self_ns))[:most]

@@ -22,11 +22,11 @@ _LONGEST_NAME = 40
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
-def draw(found: Profiles, kind: str) -> bytes:
+def draw(profiles: Profiles, kind: str) -> bytes:
     """Return a picture of `kind` `svg` or `png`; the same bytes each time. Texts of it are printable."""
     from matplotlib.figure import Figure
 
-    clean: Profiles = printable_values(found)
+    clean: Profiles = printable_values(profiles)
     only = clean.profiles[-1] if len(clean.revisions) == 1 else None
     size = (9.0, 1.2 + _INCHES_A_BAR * min(len(only.lines), _MOST_BARS)) if only else (width_for(len(clean.revisions)), _INCHES_OF_LINES)
     with style():
@@ -52,22 +52,22 @@ def _bars(axes: Any, profile: Profile) -> None:
     _legend(axes)
 
 
-def _lines(axes: Any, found: Profiles) -> None:
+def _lines(axes: Any, profiles: Profiles) -> None:
     """Draw the own time of the functions that take most, revision by revision; gaps where a revision has none."""
-    for place, each in enumerate(largest(found, len(COLOURS))):
-        values = np.array([np.nan if ns is None else ns for ns in each.self_ns])
-        label = shortened(each.name, _LONGEST_NAME)
+    for place, growth in enumerate(largest(profiles, len(COLOURS))):
+        values = np.array([np.nan if ns is None else ns for ns in growth.self_ns])
+        label = shortened(growth.name, _LONGEST_NAME)
         axes.plot(np.arange(len(values)), values, color=COLOURS[place], marker=_MARKERS[place], markersize=4, linewidth=1.2, label=label)
-        for revision, step in each.steps:
-            x = found.revisions.index(revision)
+        for revision, step in growth.steps:
+            x = profiles.revisions.index(revision)
             axes.annotate(
                 units.ratio(step.ratio.value), (x, values[x]), textcoords="offset points", xytext=(4, 6), color=COLOURS[place], fontsize=8
             )
     axes.set_ylim(bottom=0)
     axes.set_ylabel("own time in one run of each workload point")
-    name_revisions(axes, [revision.rev for revision in found.revisions])
+    name_revisions(axes, [revision.rev for revision in profiles.revisions])
     ticks(axes.yaxis, "ns")
-    if found.growths:
+    if profiles.growths:
         _legend(axes)
 
 

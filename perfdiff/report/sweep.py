@@ -52,7 +52,7 @@ def json_document(sweep: Sweep) -> dict[str, Any]:
         "service": sweep.service,
         "revision": {"rev": sweep.steps[0].checked.revision.rev, "commit": sweep.steps[0].checked.revision.commit},
         "steps": [_step(step) for step in sweep.steps],
-        "sensitivities": [_sensitivity(each) for each in sweep.sensitivities],
+        "sensitivities": [_sensitivity(sensitivity) for sensitivity in sweep.sensitivities],
         "notes": [{"slug": note.slug, "text": note.text} for note in map(noted, sweep.notes)],
     }
 
@@ -72,31 +72,31 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 def _mean(checked: Checked[Assertion]) -> float | None:
-    shares = [each.pass_rate for each in checked.judged if each.pass_rate is not None]
+    shares = [assertion.pass_rate for assertion in checked.judged if assertion.pass_rate is not None]
     return sum(shares) / len(shares) if shares else None
 
 
 def pass_rates(checked: Checked[Assertion]) -> Mapping[str, float]:
     """Return the share of runs that each function passes, the least of its assertions'."""
     least: dict[str, float] = {}
-    for each in checked.judged:
-        if each.pass_rate is not None:
-            least[each.annotation.function] = min(each.pass_rate, least.get(each.annotation.function, 1.0))
+    for assertion in checked.judged:
+        if assertion.pass_rate is not None:
+            least[assertion.annotation.function] = min(assertion.pass_rate, least.get(assertion.annotation.function, 1.0))
     return least
 
 
-def _sensitivity(each: Sensitivity) -> dict[str, Any]:
+def _sensitivity(sensitivity: Sensitivity) -> dict[str, Any]:
     return {
-        "function": each.function,
-        "sensitive": each.is_sensitive,
-        "asks": each.asks,
-        "answers_a_call": wording.known(each.answers),
-        "ci": [wording.known(each.low), wording.known(each.high)],
-        "own_answers_a_call": wording.known(each.own),
-        "call_ns": wording.known(each.call_ns),
+        "function": sensitivity.function,
+        "sensitive": sensitivity.is_sensitive,
+        "asks": sensitivity.asks,
+        "answers_a_call": wording.known(sensitivity.answers),
+        "ci": [wording.known(sensitivity.low), wording.known(sensitivity.high)],
+        "own_answers_a_call": wording.known(sensitivity.own),
+        "call_ns": wording.known(sensitivity.call_ns),
         "points": [
             {"point": at.point, "answers_a_call": wording.known(at.answers), "ci": [wording.known(at.low), wording.known(at.high)]}
-            for at in each.points
+            for at in sensitivity.points
         ],
     }
 
@@ -105,21 +105,21 @@ def _blocks(sweep: Sweep) -> Iterator[Block]:
     first = sweep.steps[0]
     tone = Tone.REGRESSION if first.delay_ms == 0 and first.checked.verdict is Standing.VIOLATED else Tone.STRONG
     yield Sentence(answer(sweep), tone)
-    for each in sweep.sensitive[:_MOST_SENTENCES]:
-        yield Sentence(_waits(each, sweep.service))
+    for sensitivity in sweep.sensitive[:_MOST_SENTENCES]:
+        yield Sentence(_waits(sensitivity, sweep.service))
     yield _delays(sweep)
     yield _functions(sweep)
     if sweep.notes:
         yield Items("Notes", tuple(printable(f"{note.text} ({note.slug})") for note in map(noted, sweep.notes)))
 
 
-def _waits(each: Sensitivity, service: str) -> str:
-    itself = "" if each.asks else ", in other functions"
-    ends = sorted(at.answers for at in each.points)
+def _waits(sensitivity: Sensitivity, service: str) -> str:
+    itself = "" if sensitivity.asks else ", in other functions"
+    ends = sorted(at.answers for at in sensitivity.points)
     spread = f", from {number(ends[0])} to {number(ends[-1])} by workload point" if len(ends) > 1 and ends[-1] - ends[0] >= 1 else ""
     return (
-        f"`{printable(each.function)}` waits for {number(each.answers)} answers of {printable(service)} a call{itself} "
-        f"({number(each.low)} to {number(each.high)}){spread}."
+        f"`{printable(sensitivity.function)}` waits for {number(sensitivity.answers)} answers of {printable(service)} a call{itself} "
+        f"({number(sensitivity.low)} to {number(sensitivity.high)}){spread}."
     )
 
 
@@ -142,7 +142,7 @@ def _delays(sweep: Sweep) -> Table:
 def _delay_row(step: Step) -> tuple[Cell, ...]:
     mean = _mean(step.checked)
     answers = sorted(step.answers_a_run.values())
-    ends = dict.fromkeys(f"{each:,.0f}" for each in (answers[:1] + answers[-1:]))
+    ends = dict.fromkeys(f"{answer_count:,.0f}" for answer_count in (answers[:1] + answers[-1:]))
     return (
         Cell(delay(step.delay_ms)),
         Cell(wording.ABSENT if mean is None else wording.percent(mean)),
@@ -161,25 +161,30 @@ def _functions(sweep: Sweep) -> Table:
         Column("of these itself", right=True),
         Column("a call", right=True, minor=True),
     )
-    known = {each.function: each for each in sweep.sensitivities}
-    names = dict.fromkeys((*known, *(name for each in rates for name in each)))
+    by_function = {sensitivity.function: sensitivity for sensitivity in sweep.sensitivities}
+    names = dict.fromkeys((*by_function, *(name for of_step in rates for name in of_step)))
     rows = [
         (
             Cell(printable(name), code=True),
-            *(Cell(wording.percent(each[name]) if name in each else wording.ABSENT) for each in rates),
-            *_answers(known.get(name)),
+            *(Cell(wording.percent(of_step[name]) if name in of_step else wording.ABSENT) for of_step in rates),
+            *_answers(by_function.get(name)),
         )
         for name in names
     ]
     return Table("Runs that pass, by delay, and answers that calls wait for", columns, tuple(rows))
 
 
-def _answers(each: Sensitivity | None) -> tuple[Cell, Cell, Cell]:
-    if each is None:
+def _answers(sensitivity: Sensitivity | None) -> tuple[Cell, Cell, Cell]:
+    if sensitivity is None:
         return Cell(wording.ABSENT), Cell(wording.ABSENT), Cell(wording.ABSENT)
-    tone = Tone.STRONG if each.is_sensitive else Tone.PLAIN
+    tone = Tone.STRONG if sensitivity.is_sensitive else Tone.PLAIN
     return (
-        Cell(f"{number(each.answers)} ({number(each.low)} to {number(each.high)})" if each.is_sensitive else "none", tone),
-        Cell(number(each.own) if each.asks else "none"),
-        Cell(units.quantity(each.call_ns, "ns")),
+        Cell(
+            f"{number(sensitivity.answers)} ({number(sensitivity.low)} to {number(sensitivity.high)})"
+            if sensitivity.is_sensitive
+            else "none",
+            tone,
+        ),
+        Cell(number(sensitivity.own) if sensitivity.asks else "none"),
+        Cell(units.quantity(sensitivity.call_ns, "ns")),
     )

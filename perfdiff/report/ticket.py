@@ -66,8 +66,8 @@ def files(ticket: Ticket) -> Iterator[tuple[str, bytes]]:
 
 def _plots(report: Document) -> Iterator[tuple[str, Plot]]:
     """Yield the plots of what differs, or is open; where nothing is, those of the functions that are told of first."""
-    told = [section for section in report.functions if section.verdict is not Verdict.UNCHANGED] or list(report.functions)
-    drawn = [section for section in told if section.plot is not None][:_MOST_DRAWN]
+    sections = [section for section in report.functions if section.verdict is not Verdict.UNCHANGED] or list(report.functions)
+    drawn = [section for section in sections if section.plot is not None][:_MOST_DRAWN]
     for number, section in enumerate(drawn, 1):
         if section.plot is not None:
             yield f"{number}-{re.sub(r'[^A-Za-z0-9_.-]+', '_', section.name)[:_LONGEST_NAME]}", section.plot

@@ -71,11 +71,11 @@ def call_tree(findings: Findings) -> CallTree | None:
 
     Calls make a graph. Each function stands with its callees where it costs most more, and only by its name elsewhere.
     """
-    known = {finding.info.id: finding for finding in findings.functions}
-    edges = [edge for edge in findings.calls.edges if edge.callee in known and edge.caller != edge.callee] if findings.calls else []
+    finding_by_id = {finding.info.id: finding for finding in findings.functions}
+    edges = [edge for edge in findings.calls.edges if edge.callee in finding_by_id and edge.caller != edge.callee] if findings.calls else []
     if not edges:
         return None
-    roots = _Growth(known, edges).grown()
+    roots = _Growth(finding_by_id, edges).grown()
     largest = max((abs(row.edge.head_ns - row.edge.base_ns) for row in roots), default=0.0)
     calls = tuple(_Pruning(findings, edges, SEEN_AT_ONCE * largest).call(row) for row in roots)
     extras = [extra.ns for extra in _extras(calls)]
@@ -101,9 +101,9 @@ class _Row:
 class _Growth:
     """Grows a tree over the graph of calls, the costliest call first, ways to ranked functions before all others."""
 
-    def __init__(self, known: Mapping[int, FunctionFinding], edges: Iterable[CallEdge]) -> None:
+    def __init__(self, finding_by_id: Mapping[int, FunctionFinding], edges: Iterable[CallEdge]) -> None:
         self._below = _by_caller(edges)
-        self._leading = _leading({number for number, finding in known.items() if finding.rank is not None}, edges)
+        self._leading = _leading({number for number, finding in finding_by_id.items() if finding.rank is not None}, edges)
         self._waiting: list[tuple[bool, float, int, int, CallEdge, list[_Row], int]] = []
         self._seen = itertools.count()  # of calls that cost the same, the first one seen comes first
 
@@ -131,10 +131,10 @@ class _Growth:
 
 
 def _by_caller(edges: Iterable[CallEdge]) -> dict[int | None, list[CallEdge]]:
-    found: dict[int | None, list[CallEdge]] = {}
+    by_caller: dict[int | None, list[CallEdge]] = {}
     for edge in edges:
-        found.setdefault(edge.caller, []).append(edge)
-    return found
+        by_caller.setdefault(edge.caller, []).append(edge)
+    return by_caller
 
 
 def _leading(targets: set[int], edges: Iterable[CallEdge]) -> set[int]:
@@ -143,11 +143,11 @@ def _leading(targets: set[int], edges: Iterable[CallEdge]) -> set[int]:
     for edge in edges:
         if edge.caller is not None:
             callers.setdefault(edge.callee, []).append(edge.caller)
-    found, frontier = set(targets), list(targets)
+    leading, frontier = set(targets), list(targets)
     while frontier:
-        frontier = [caller for each in frontier for caller in callers.get(each, []) if caller not in found]
-        found.update(frontier)
-    return found
+        frontier = [caller for function in frontier for caller in callers.get(function, []) if caller not in leading]
+        leading.update(frontier)
+    return leading
 
 
 class _Pruning:
@@ -166,7 +166,7 @@ class _Pruning:
         """Return a row with all below it."""
         edge = row.edge
         finding = self._known[edge.callee]
-        children = tuple(self.call(each) for each in row.rows)
+        children = tuple(self.call(child_row) for child_row in row.rows)
         own, below = self._split(edge.callee) if row.first else (None, None)
         return Call(
             target=f"function-{edge.callee}",

@@ -148,8 +148,8 @@ def calls_a_request(finding: FunctionFinding, requests: int) -> str:
     """Return `, 2 → 41 a request` of runs that send so many, "" where these send none."""
     if not requests:
         return ""
-    each = (None if value is None else value / requests for value in (finding.calls_base, finding.calls_head))
-    base, head = (ABSENT if value is None else units.significant(value, 2) for value in each)
+    per_request = (None if value is None else value / requests for value in (finding.calls_base, finding.calls_head))
+    base, head = (ABSENT if value is None else units.significant(value, 2) for value in per_request)
     return f", {base if base == head else f'{base} → {head}'} a request"
 
 
@@ -200,9 +200,9 @@ def leading(finding: FunctionFinding) -> MetricFinding | None:
     if finding.rests_on is not None and finding.rests_on in finding.metrics:
         return finding.metrics[finding.rests_on]
     order = list(METRICS)
-    known = {metric.metric: metric for metric in finding.metrics.values() if metric.ratio is not None and metric.metric != _NO_COST}
-    ordered = sorted(known.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))
-    for metric in (each for each in ordered if finding.info.change.is_suspect and any(both_costs(each))):
+    with_ratio = {metric.metric: metric for metric in finding.metrics.values() if metric.ratio is not None and metric.metric != _NO_COST}
+    ordered = sorted(with_ratio.values(), key=lambda metric: order.index(metric.metric) if metric.metric in order else len(order))
+    for metric in (candidate for candidate in ordered if finding.info.change.is_suspect and any(both_costs(candidate))):
         slower = finding.verdict is Verdict.REGRESSION and metric.ratio is not None and metric.ratio.low > 1
         faster = finding.verdict is Verdict.IMPROVEMENT and metric.ratio is not None and metric.ratio.high < 1
         if slower or faster:

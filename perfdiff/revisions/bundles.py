@@ -36,7 +36,7 @@ class Bundle:
     @property
     def digest(self) -> str:
         """Return a digest of all that it holds."""
-        inner = "".join(f"{name} {each.digest} " for name, each in sorted(self.submodules.items()))
+        inner = "".join(f"{name} {bundle.digest} " for name, bundle in sorted(self.submodules.items()))
         return hashlib.blake2b(b"\0".join((*self.packs, self.tags.encode(), self.shallow, inner.encode())), digest_size=16).hexdigest()
 
 

@@ -32,12 +32,12 @@ def changes(pin: Pin, *, only: Sequence[str] | None, overlay: Sequence[str], wit
     limits = [f":(top,literal){(repository.folder / path).as_posix()}" for path in only] if only is not None else [":(top)"]
     limits += [f":(top,exclude,literal){path.relative_to(top).as_posix()}" for path in without if path.is_relative_to(top)]
 
-    def told(*form: str, paths: Sequence[str]) -> str:
+    def difference(*form: str, paths: Sequence[str]) -> str:
         return repository.tell("diff-tree", "-r", "--no-renames", *form, pin.commit, pin.tree, "--", *paths, environment=environment)
 
-    rows = [row.split("\t", 2) for row in told("--numstat", "-z", paths=limits).split("\0") if row]
+    rows = [row.split("\t", 2) for row in difference("--numstat", "-z", paths=limits).split("\0") if row]
     binary = tuple(name for added, _, name in rows if added == "-")
-    patch = told("-p", "--full-index", paths=[*limits, *(f":(top,exclude,literal){name}" for name in binary)])
-    kept = set(repository.tell("ls-tree", "-r", "-z", "--name-only", "--full-tree", pin.tree, environment=environment).split("\0"))
-    ignored = tuple(file.as_posix() for file in overlay_files(repository, overlay) if file.as_posix() not in kept)
+    patch = difference("-p", "--full-index", paths=[*limits, *(f":(top,exclude,literal){name}" for name in binary)])
+    tracked = set(repository.tell("ls-tree", "-r", "-z", "--name-only", "--full-tree", pin.tree, environment=environment).split("\0"))
+    ignored = tuple(file.as_posix() for file in overlay_files(repository, overlay) if file.as_posix() not in tracked)
     return Changes(pin.commit, patch, binary, ignored)

@@ -71,13 +71,13 @@ def history(good: Pin, bad: Pin, *, first_parent: bool, paths: Sequence[str], in
     summaries = _summaries(repository, good, bad)
     commits = []
     for commit, *parents in rows:
-        kept = parents[:1] if first_parent else parents
+        followed = parents[:1] if first_parent else parents
         commits.append(
             Commit(
                 commit,
                 summaries.get(commit, ""),
-                tuple(numbers[each] for each in kept if each in numbers),
-                tuple(each for each in kept if each not in numbers),
+                tuple(numbers[parent] for parent in followed if parent in numbers),
+                tuple(parent for parent in followed if parent not in numbers),
             )
         )
     return History(good.commit, bad.commit, tuple(commits), _same(repository, good.commit, commits, inert))
@@ -116,7 +116,7 @@ def bisected_good(repository: Repository) -> str:
             slug="no-bisect",
         )
     # The one that most others have in their history: it stays the same while git adds others, so its builds are found again.
-    return max(goods, key=lambda one: sum(is_ancestor(repository, one, other) for other in goods))
+    return max(goods, key=lambda commit: sum(is_ancestor(repository, commit, other) for other in goods))
 
 
 def changed_files(repository: Repository, base: str, head: str) -> tuple[str, ...]:
@@ -162,16 +162,16 @@ def _same(repository: Repository, good: str, commits: Sequence[Commit], inert: C
     """Return for each commit the earliest one that it is the same as: no file that takes part differs from a parent's."""
     same: list[int | None] = []
     for number, commit in enumerate(commits):
-        found: int | None = number
+        earliest: int | None = number
         for parent in commit.parents:
             if _alike(repository, commits[parent].id, commit.id, inert):
-                found = same[parent]
+                earliest = same[parent]
                 break
         else:
             # Only the good end itself is known; other parents outside are neither measured nor candidates.
             if good in commit.outside and _alike(repository, good, commit.id, inert):
-                found = None
-        same.append(found)
+                earliest = None
+        same.append(earliest)
     return tuple(same)
 
 

@@ -37,5 +37,5 @@ def _pointed_at(file: Path) -> str | None:
     if file.is_symlink() or not file.is_file():
         return None
     with file.open("rb") as stream:
-        found = _POINTER.match(stream.read(_POINTER_BYTES))
-    return found[1].decode() if found else None
+        pointer = _POINTER.match(stream.read(_POINTER_BYTES))
+    return pointer[1].decode() if pointer else None

@@ -43,16 +43,16 @@ def lineage(repository: Repository, wanted: RevisionRange) -> tuple[str, ...]:
     if dots == "...":
         fork = resolve(repository, wanted.words, snapshots=Path()).base.commit
         start = repository.tell("rev-parse", f"--short={_SHORT}", fork).strip()
-    found = _tags(repository, start) if wanted.tags else _commits(repository, start, end)
-    if not found:
+    names = _tags(repository, start) if wanted.tags else _commits(repository, start, end)
+    if not names:
         raise RevisionError("no tag lies in this history; name revisions, or a range A..B", slug="no-revisions")
-    return _spread(found, wanted.most)
+    return _spread(names, wanted.most)
 
 
 def _tags(repository: Repository, since: str) -> tuple[str, ...]:
     containing = [f"--contains={_commit(repository, since)}"] if since else []
-    found = repository.tell("tag", "--list", "--merged=HEAD", *containing).splitlines()
-    return _ordered(repository, found) if found else ()
+    tags = repository.tell("tag", "--list", "--merged=HEAD", *containing).splitlines()
+    return _ordered(repository, tags) if tags else ()
 
 
 def _commits(repository: Repository, start: str, end: str) -> tuple[str, ...]:

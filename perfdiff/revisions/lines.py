@@ -60,7 +60,7 @@ def line_map(base: Pin, head: Pin, texts: Mapping[str, tuple[Sequence[str], Sequ
     renamed, hunks = _read(patch)
     for file in texts.keys() - hunks.keys() - renamed.keys():
         hunks[file] = _compared(*texts[file])
-    return LineMap(renamed, {file: tuple(each) for file, each in hunks.items()})
+    return LineMap(renamed, {file: tuple(file_hunks) for file, file_hunks in hunks.items()})
 
 
 def _read(patch: str) -> tuple[dict[str, str], dict[str, list[Hunk]]]:
@@ -73,14 +73,14 @@ def _read(patch: str) -> tuple[dict[str, str], dict[str, list[Hunk]]]:
             left -= 1
         elif line.startswith("diff --git "):
             file = ""
-        elif found := _FROM.match(line):
-            file = _unquoted(found[1])
-        elif found := _TO.match(line):
-            renamed[file] = _unquoted(found[1])
+        elif match := _FROM.match(line):
+            file = _unquoted(match[1])
+        elif match := _TO.match(line):
+            renamed[file] = _unquoted(match[1])
         elif line.startswith(("--- a/", '--- "a/')):
             file = _unquoted(line[4:].rstrip("\t"))[2:]
-        elif found := _HUNK.match(line):
-            start, removed, added = int(found[1]), int(found[2] or 1), int(found[4] or 1)
+        elif match := _HUNK.match(line):
+            start, removed, added = int(match[1]), int(match[2] or 1), int(match[4] or 1)
             first = start if removed else start + 1  # where nothing is removed, git names the line before
             hunks.setdefault(file, []).append(Hunk(first, first + removed, added))
             left = removed + added

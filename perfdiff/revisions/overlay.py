@@ -74,9 +74,9 @@ def overlay_digest(repository: Repository, overlay: Sequence[str]) -> str:
         if source.is_symlink():
             kind, content = b"link", os.fsencode(source.readlink())
         else:
-            found = source.stat()
+            status = source.stat()
             kind = b"program" if os.access(source, os.X_OK) else b"file"
-            content = _content_digest(source, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+            content = _content_digest(source, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
         for part in (os.fsencode(file), kind, content):
             digest.update(len(part).to_bytes(8, "little") + part)
     return digest.hexdigest()
@@ -117,14 +117,14 @@ def apart(repository: Repository, overlay: Sequence[str], target: Path, room: Pa
     moved = []
     for number, path in enumerate(overlay):
         place = target / _place(repository, path)
-        known = tree.tell("ls-files", "--", f":(top,literal){place.relative_to(target).as_posix()}")
-        if not known and (place.is_dir() or place.suffix == ".py"):
+        tracked = tree.tell("ls-files", "--", f":(top,literal){place.relative_to(target).as_posix()}")
+        if not tracked and (place.is_dir() or place.suffix == ".py"):
             moved.append((place, place.rename(room / str(number))))
     try:
         yield
     finally:
-        for place, kept in moved:
-            kept.rename(place)
+        for place, aside in moved:
+            aside.rename(place)
 
 
 def _place(repository: Repository, path: str) -> Path:

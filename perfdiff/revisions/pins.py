@@ -129,8 +129,8 @@ def _pin_commit(repository: Repository, name: str) -> Pin:
 
 def _is_one_commit(repository: Repository, warning: str) -> bool:
     """Return whether the name that git warns of is a branch and a tag of the same commit, so that either is meant."""
-    found = re.search(r"refname '(.+)' is ambiguous", warning)
-    ends = {_parse(repository, f"refs/{kind}/{found[1]}^{{commit}}") for kind in ("heads", "tags")} if found else set()
+    ambiguity = re.search(r"refname '(.+)' is ambiguous", warning)
+    ends = {_parse(repository, f"refs/{kind}/{ambiguity[1]}^{{commit}}") for kind in ("heads", "tags")} if ambiguity else set()
     return len(ends) == 1 and None not in ends
 
 
@@ -145,21 +145,22 @@ def _unknown(repository: Repository, name: str) -> RevisionError:
             f"'{name}' is not in this shallow clone, whose history was cut off; run 'git fetch --unshallow --tags' and try again",
             slug="shallow-clone",
         )
+    checkout = repository.top or repository.git_dir
     if _parse(repository, "HEAD") is None:
         return RevisionError(f"'{name}' is unknown: the repository has no commits yet", slug="unknown-revision")
     stem = re.split(r"[~^]", name)[0]
     if stem not in ("", name) and _parse(repository, f"{stem}^{{commit}}") is not None:
-        first, known = repository.tell("rev-list", "--count", "--first-parent", stem).strip(), repository.top or repository.git_dir
+        first = repository.tell("rev-list", "--count", "--first-parent", stem).strip()
         commits = "commit" if first == "1" else "commits"
         return RevisionError(
-            f"'{name}' is not a revision of {known}: the history of {stem} has {first} {commits}, along first parents; "
+            f"'{name}' is not a revision of {checkout}: the history of {stem} has {first} {commits}, along first parents; "
             f"'git log --oneline --first-parent {stem}' lists them",
             slug="unknown-revision",
         )
     refs = repository.tell("for-each-ref", "--format=%(refname:short)").split()
     near = difflib.get_close_matches(re.split(r"[~^@:]", name)[0] or name, ["HEAD", *refs], n=3)
     offer = f"; did you mean {' or '.join(near)}?" if near else "; 'git log --oneline --all' lists what there is"
-    return RevisionError(f"'{name}' is not a revision of {repository.top or repository.git_dir}{offer}", slug="unknown-revision")
+    return RevisionError(f"'{name}' is not a revision of {checkout}{offer}", slug="unknown-revision")
 
 
 def _merge_base(repository: Repository, base: Pin, head: Pin) -> Pin:
@@ -186,15 +187,15 @@ def pin_working_tree(repository: Repository, *, snapshots: Path, apart: Sequence
     return pin, _dirty_submodules(repository)
 
 
-def left_out(repository: Repository, pins: PinnedPair, known: Sequence[Path]) -> tuple[Note, ...]:
-    """Tell which changes of tracked files no side of a comparison has, where one is what the checkout is of; not those of `known` files."""
+def left_out(repository: Repository, pins: PinnedPair, excluded: Sequence[Path]) -> tuple[Note, ...]:
+    """Tell which changes of tracked files no side of a comparison has, where one is what the checkout is of; not of `excluded` files."""
     sides = (pins.base, pins.head)
     if repository.top is None or any(side.revision.commit is None for side in sides):
         return ()
     if _parse(repository, "HEAD^{commit}") not in [side.commit for side in sides]:
         return ()
     changed = repository.tell("diff", "--name-only", "-z", "--ignore-submodules=all", "HEAD").split("\0")[:-1]
-    files = [file for file in changed if not any(Path(file).is_relative_to(each) for each in _below(repository.top, known))]
+    files = [file for file in changed if not any(Path(file).is_relative_to(name) for name in _below(repository.top, excluded))]
     if not files:
         return ()
     text = f"uncommitted changes of {units.listed(files, _SHOWN)} are part of neither side; `perfdiff BASE` alone compares with them"
@@ -203,8 +204,8 @@ def left_out(repository: Repository, pins: PinnedPair, known: Sequence[Path]) ->
 
 def _below(top: Path, files: Sequence[Path]) -> list[str]:
     """Return those of the files that lie in the checkout, from its root."""
-    found = [file.resolve() for file in files]
-    return [file.relative_to(top).as_posix() for file in found if file.is_relative_to(top)]
+    resolved = [file.resolve() for file in files]
+    return [file.relative_to(top).as_posix() for file in resolved if file.is_relative_to(top)]
 
 
 def _snapshot(repository: Repository, snapshots: Path, apart: Sequence[str]) -> str:
@@ -221,8 +222,8 @@ def _snapshot(repository: Repository, snapshots: Path, apart: Sequence[str]) -> 
         _look_at_all(repository, repository.top, environment)
         repository.tell("add", "--all", environment=environment)
         for name in apart:
-            mode, kind, known = (repository.tell("ls-tree", "-z", "HEAD", "--", name).partition("\t")[0].split() or ["", "", ""])[:3]
-            change = ["--add", "--cacheinfo", f"{mode},{known},{name}"] if kind == "blob" else ["--force-remove", "--", name]
+            mode, kind, blob = (repository.tell("ls-tree", "-z", "HEAD", "--", name).partition("\t")[0].split() or ["", "", ""])[:3]
+            change = ["--add", "--cacheinfo", f"{mode},{blob},{name}"] if kind == "blob" else ["--force-remove", "--", name]
             repository.tell("update-index", *change, environment=environment)
         return repository.tell("write-tree", "--missing-ok", environment=environment).strip()
 

@@ -156,11 +156,11 @@ def find_repository(start: Path) -> Repository:
         raise RevisionError("git was not found; install it or put it on PATH", slug="no-git") from error
     start = start.resolve()
     try:
-        with git.Repo(start, search_parent_directories=True) as found:
-            git_dir, common_dir = Path(found.git_dir).resolve(), Path(found.common_dir).resolve()
+        with git.Repo(start, search_parent_directories=True) as opened:
+            git_dir, common_dir = Path(opened.git_dir).resolve(), Path(opened.common_dir).resolve()
             top = _linked_checkout(git_dir)
-            if top is None and not found.bare and found.working_tree_dir is not None:
-                top = Path(found.working_tree_dir).resolve()
+            if top is None and not opened.bare and opened.working_tree_dir is not None:
+                top = Path(opened.working_tree_dir).resolve()
     except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
         raise RevisionError(
             f"{start} is not in a git repository; run perfdiff in a checkout of the project", slug="not-a-repository"

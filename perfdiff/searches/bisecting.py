@@ -59,33 +59,33 @@ def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
 
     UsageError: `ends-alike`, `ends-swapped`, `unknown-function`; RevisionError as `history` raises; MeasurementError: `ends-inconclusive`.
     """
-    found = stretch(question, progress)
-    pins, commits = found.pins, found.commits
+    span = stretch(question, progress)
+    pins, commits = span.pins, span.commits
     progress.note(f"{_plural(len(commits.commits), 'commit')} between the ends, {_different(commits)} of them differ in what is built")
     request = replace(question.request, revisions=(pins.base.commit, pins.head.commit))
     ends = pipeline.compare(request, progress)
     if ends.findings.met:
-        found = stretch(question, progress, ends.findings.met)
+        span = stretch(question, progress, ends.findings.met)
     good, bad = question.request.revisions
     wanted = SearchSubject(good, bad, question.function, question.named, question.metric)
     followed = follow(ends.findings, wanted, say(ends.findings.sentence))
     progress.note(f"following {followed.says}: {figures(followed.expected)} between the ends")
-    hunt = Hunt(question, found, ends, followed, progress)
+    hunt = Hunt(question, span, ends, followed, progress)
     return hunt.conclude(hunt.search())
 
 
 class Hunt:
     """One search at work: what is asked, what is known, and where that is kept."""
 
-    def __init__(self, question: Question, found: Stretch, ends: Outcome, followed: Symptom, progress: Progress) -> None:
+    def __init__(self, question: Question, span: Stretch, ends: Outcome, followed: Symptom, progress: Progress) -> None:
         self._question, self._request = question, question.request
-        self._pins, self._history, self._inert = found.pins, found.commits, found.inert
+        self._pins, self._history, self._inert = span.pins, span.commits, span.inert
         self._ends, self._symptom, self._progress = ends, followed, progress
         self._config = measuring(question.request.config, ends.findings)
         self._followed = frozenset(
-            (each.info.base.file, each.info.base.line) for each in ends.findings.functions if each.info.base is not None
+            (finding.info.base.file, finding.info.base.line) for finding in ends.findings.functions if finding.info.base is not None
         )
-        self._trail = Trail(found.pins, found.commits)
+        self._trail = Trail(span.pins, span.commits)
         self._state = self._request.cache / "bisects" / f"{self._key()}.json"
         self._notes: list[Note] = []
         self._ahead: set[int] = set()  # commits that the workers of a cluster have been asked for
@@ -94,15 +94,15 @@ class Hunt:
     def search(self) -> Answer:
         """Measure until the culprit is known with the asked confidence, or nothing tells more."""
         while True:
-            search, known, terms = self._search(), self._known(), self._terms()
-            step = posterior.decide(search, known, terms)
+            search, knowledge, terms = self._search(), self._known(), self._terms()
+            step = posterior.decide(search, knowledge, terms)
             if isinstance(step, Answer):
                 return step
             started = time.monotonic()
             if isinstance(step, Confirm):
                 self._confirm(step.suspects)
             else:
-                self._measure_ahead(search, known, terms)
+                self._measure_ahead(search, knowledge, terms)
                 self._measure(step.commit)
             self._records = replace(self._records, spent_s=self._records.spent_s + time.monotonic() - started)
             state.save(self._state, self._records)
@@ -112,7 +112,7 @@ class Hunt:
         """Return the conclusion with the comparison that shows it: last suspect against what stands before them, or the ends."""
         suspects = sorted(answer.suspects)
         outcome = self._step(answer.suspects, self._progress) if answer.certain else self._ends
-        found = Bisection(
+        bisection = Bisection(
             good=self._pins.base.revision,
             bad=self._pins.head.revision,
             symptom=self._symptom,
@@ -126,21 +126,21 @@ class Hunt:
             alike=self._trail.alike(self._records.alike),
             findings=outcome.findings,
         )
-        notes = (Note("bisected", f"{say(found.sentence)}; {_plural(len(found.measured), 'commit')} measured"), *self._notes)
+        notes = (Note("bisected", f"{say(bisection.sentence)}; {_plural(len(bisection.measured), 'commit')} measured"), *self._notes)
         findings = replace(outcome.findings, notes=(*notes, *outcome.findings.notes))
-        return replace(found, findings=findings), replace(outcome, findings=findings)
+        return replace(bisection, findings=findings), replace(outcome, findings=findings)
 
-    def _measure_ahead(self, search: Search, known: Knowledge, terms: Terms) -> None:
+    def _measure_ahead(self, search: Search, knowledge: Knowledge, terms: Terms) -> None:
         """Have the workers of a cluster compare the commits that will be asked for next, each worker one, where counts are followed.
 
         Of times one comparison gains more by the runs of all workers.
         """
         address = self._request.config.cluster.address
-        if address is None or not self._symptom.exact or next(iter(asked_ahead(search, known, terms, 1)), None) in self._ahead | {None}:
+        if address is None or not self._symptom.exact or next(iter(asked_ahead(search, knowledge, terms, 1)), None) in self._ahead | {None}:
             return
 
         def wanted(workers: int) -> list[Request]:
-            numbers = asked_ahead(search, known, terms, workers)
+            numbers = asked_ahead(search, knowledge, terms, workers)
             self._ahead |= {*numbers}
             commits = [self._history.commits[number].id for number in numbers]
             return [self._asked((self._history.good, commit), self._request.config.compare.seed) for commit in commits]
@@ -217,12 +217,12 @@ class Hunt:
 
     def _neighbours(self, number: int) -> list[str]:
         """Return the nearest known commits below and above: those that hold most, and least."""
-        known = [self._trail.numbers[each] for each in (*self._records.taken, *self._records.alike)]
+        numbers = [self._trail.numbers[commit] for commit in (*self._records.taken, *self._records.alike)]
         below = max(
-            (each for each in known if each in self._trail.held[number]), key=lambda each: len(self._trail.held[each]), default=None
+            (other for other in numbers if other in self._trail.held[number]), key=lambda other: len(self._trail.held[other]), default=None
         )
         above = min(
-            (each for each in known if number in self._trail.held[each]), key=lambda each: len(self._trail.held[each]), default=None
+            (other for other in numbers if number in self._trail.held[other]), key=lambda other: len(self._trail.held[other]), default=None
         )
         return [
             self._history.good if below is None else self._history.commits[below].id,
@@ -265,23 +265,23 @@ class Hunt:
         numbers, records = self._trail.numbers, self._records
         return Knowledge(
             readings={numbers[commit]: taken.reading for commit, taken in records.taken.items()},
-            skipped=[each for commit in records.skipped for each in self._same_as(numbers[commit])],
-            trials=[Trial(frozenset(numbers[each] for each in tried.suspects), tried.reading) for tried in records.tried],
-            ties=[(numbers[one], numbers.get(other)) for one, other in records.alike.items()],
+            skipped=[same for commit in records.skipped for same in self._same_as(numbers[commit])],
+            trials=[Trial(frozenset(numbers[suspect] for suspect in tried.suspects), tried.reading) for tried in records.tried],
+            ties=[(numbers[commit], numbers.get(other)) for commit, other in records.alike.items()],
             measurements=records.measurements,
         )
 
     def _same_as(self, number: int) -> list[int]:
         """Return the commits that are built from the same files as this one, itself included."""
-        return [each for each, same in enumerate(self._history.same) if same == number]
+        return [other for other, same in enumerate(self._history.same) if same == number]
 
     def _terms(self) -> Terms:
         count = len(self._history.commits)
         ended = self._trail.numbers.get(self._history.bad)
-        known = {*self._records.skipped, *self._records.alike}
+        excluded = {*self._records.skipped, *self._records.alike}
         eligible = np.array([same == number for number, same in enumerate(self._history.same)])
         for number, commit in enumerate(self._history.commits):
-            if commit.id in known or (ended is not None and self._history.same[ended] == number):
+            if commit.id in excluded or (ended is not None and self._history.same[ended] == number):
                 eligible[number] = False
         cost = np.ones(count)
         cost[[self._trail.numbers[commit] for commit in self._records.taken]] = AGAIN
@@ -341,19 +341,19 @@ class Hunt:
         """Return what an earlier search for the same left behind, as far as it still holds."""
         fresh = Searched(self._history.good, self._history.bad)
         try:
-            kept = state.load(self._state)
+            earlier = state.load(self._state)
         except RecordingError as error:
             self._progress.note(f"{error}; what was measured is kept")
-            kept = None
-        if kept is None:
+            earlier = None
+        if earlier is None:
             return fresh
-        if (kept.good, kept.bad) != (fresh.good, fresh.bad):
-            self._rewritten("since the search was begun", kept.bad if kept.bad != fresh.bad else kept.good)
+        if (earlier.good, earlier.bad) != (fresh.good, fresh.bad):
+            self._rewritten("since the search was begun", earlier.bad if earlier.bad != fresh.bad else earlier.good)
             return fresh
-        if not {*kept.taken, *kept.skipped, *kept.alike} <= self._trail.numbers.keys():
+        if not {*earlier.taken, *earlier.skipped, *earlier.alike} <= self._trail.numbers.keys():
             return fresh
-        self._progress.note(f"going on with a search that has made {_plural(kept.measurements, 'measurement')}")
-        return kept
+        self._progress.note(f"going on with a search that has made {_plural(earlier.measurements, 'measurement')}")
+        return earlier
 
     def _look_at_names(self) -> None:
         """Say so where the names of the ends have come to mean other commits: the search goes on with those that it began with."""
@@ -374,7 +374,11 @@ def measuring(config: Config, ends: Findings) -> Config:
 
     It depends on the ends alone, so that another function's bisect finds the same builds and recordings.
     """
-    exact = any(each.exact and each.expected.effect > 0 for function in ends.functions for each in symptom.symptoms(ends, function, None))
+    exact = any(
+        difference.exact and difference.expected.effect > 0
+        for function in ends.functions
+        for difference in symptom.symptoms(ends, function, None)
+    )
     return replace(
         config,
         workloads=tuple(replace(workload, runs=min(workload.runs, RUNS)) for workload in config.workloads),
@@ -382,8 +386,8 @@ def measuring(config: Config, ends: Findings) -> Config:
     )
 
 
-def _plural(count: int, one: str) -> str:
-    return f"{count:,} {one}" if count == 1 else f"{count:,} {one}s"
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _waiting(seconds: float) -> str:

@@ -29,12 +29,12 @@ def bisect(question: Question, progress: Progress) -> Bisection:
     UsageError: `ends-alike`, `ends-swapped`, `unknown-function`; RevisionError as `history` raises; MeasurementError: `ends-inconclusive`.
     """
     request = question.request
-    found = stretch(question, progress)
-    pins, trail = found.pins, Trail(found.pins, found.commits)
+    span = stretch(question, progress)
+    pins, trail = span.pins, Trail(span.pins, span.commits)
     ends = trending.trends(replace(request, revisions=(pins.base.commit, pins.head.commit)), progress, alpha=ALPHA)
     good, bad = request.revisions
     followed = growth.follow(ends, SearchSubject(good, bad, question.function, question.named))
-    progress.note(f"following the {followed.says} through {len(found.commits.commits):,} commits")
+    progress.note(f"following the {followed.says} through {len(span.commits.commits):,} commits")
     hunt = GrowthHunt(request, trail, followed, progress)
     suspects = hunt.narrowed()
     findings = trending.trends(replace(request, revisions=trail.step(suspects, hunt.skipped)), progress, alpha=ALPHA)
@@ -42,7 +42,7 @@ def bisect(question: Question, progress: Progress) -> Bisection:
         good=pins.base.revision,
         bad=pins.head.revision,
         symptom=followed,
-        commits=len(found.commits.commits),
+        commits=len(span.commits.commits),
         suspects=tuple(trail.revision(trail.id(number)) for number in sorted(suspects)),
         measured=tuple(hunt.measured[number] for number in sorted(hunt.measured)),
         passed=trail.passed(hunt.skipped),

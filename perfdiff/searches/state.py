@@ -56,7 +56,7 @@ class Searched:
     @property
     def measurements(self) -> int:
         """Return how many measurements were made."""
-        return sum(each.times for each in self.taken.values())
+        return sum(measured.times for measured in self.taken.values())
 
 
 def load(file: Path) -> Searched | None:

@@ -58,12 +58,12 @@ class Trail:
         """Return the commits that could not be measured, with their reasons, oldest first."""
         return tuple(Passed(self.revision(commit), skipped[commit]) for commit in sorted(skipped, key=self.numbers.__getitem__))
 
-    def alike(self, found: Mapping[str, str]) -> tuple[Alike, ...]:
-        """Return the commits that are the same as another, by their files or as was `found` otherwise, oldest first."""
+    def alike(self, same_runs: Mapping[str, str]) -> tuple[Alike, ...]:
+        """Return the commits that are the same as another, by their files or, by `same_runs`, in what is run, oldest first."""
         same = {
             commit.id: self.history.good if other is None else self.id(other)
             for number, (commit, other) in enumerate(zip(self.history.commits, self.history.same, strict=True))
             if other != number
         }
-        of_each = {**found, **same}
+        of_each = {**same_runs, **same}
         return tuple(Alike(self.revision(commit), self.revision(of_each[commit])) for commit in self.numbers if commit in of_each)

@@ -37,14 +37,14 @@ def spread(effects: Floats, variances: Floats, freedom: Floats) -> Spread:
     """
     from scipy.special import fdtrc
 
-    known = np.isfinite(effects) & np.isfinite(variances) & (variances > 0)
-    machines = known.sum(axis=1)
-    weights = np.where(known, 1.0 / np.where(known, variances, 1.0), 0.0)
+    usable = np.isfinite(effects) & np.isfinite(variances) & (variances > 0)
+    machines = usable.sum(axis=1)
+    weights = np.where(usable, 1.0 / np.where(usable, variances, 1.0), 0.0)
     total = np.where(machines > 0, weights.sum(axis=1), 1.0)
-    values = np.where(known, effects, 0.0)
+    values = np.where(usable, effects, 0.0)
     mean = (weights * values).sum(axis=1) / total
     several = np.maximum(machines - 1, 1)
-    ratio = (weights * np.where(known, values - mean[:, None], 0.0) ** 2).sum(axis=1) / several
+    ratio = (weights * np.where(usable, values - mean[:, None], 0.0) ** 2).sum(axis=1) / several
     tells = (machines > 1) & (freedom > 0)
     p = np.where(tells, fdtrc(several, np.where(tells, freedom, 1.0), ratio), 1.0)
     widens = tells & ((p < 1 - DIFFER) | (machines >= MANY))
@@ -58,10 +58,10 @@ def cells(values: Floats, machines: Ints, count: int) -> tuple[Floats, Floats, F
     """
     member = (machines[:, None] == np.arange(count)).astype(np.float64)
     present = np.isfinite(values)
-    known = np.where(present, values, 0.0)
+    filled = np.where(present, values, 0.0)
     counts: Floats = present.astype(np.float64) @ member
-    means: Floats = (known @ member) / np.maximum(counts, 1.0)
-    apart = np.where(present, known - means @ member.T, 0.0)
+    means: Floats = (filled @ member) / np.maximum(counts, 1.0)
+    apart = np.where(present, filled - means @ member.T, 0.0)
     return counts, np.where(counts > 0, means, np.nan), (apart**2) @ member
 
 
@@ -89,12 +89,12 @@ def one_a_block(values: Floats, blocks: Ints, machines: Ints) -> tuple[Floats, I
     `values` (p, k, r) are those of runs, with their `blocks` and `machines` (p, r); a block is of one machine. Places without one are NaN.
     """
     points, questions, _ = values.shape
-    present = [np.flatnonzero(np.isfinite(each).any(axis=0)) for each in values]
-    found = [np.unique(blocks[point, runs], return_index=True, return_inverse=True) for point, runs in enumerate(present)]
-    longest = max((len(names) for names, _, _ in found), default=0)
+    present = [np.flatnonzero(np.isfinite(point_values).any(axis=0)) for point_values in values]
+    point_blocks = [np.unique(blocks[point, runs], return_index=True, return_inverse=True) for point, runs in enumerate(present)]
+    longest = max((len(names) for names, _, _ in point_blocks), default=0)
     means = np.full((points, questions, longest), np.nan)
     of_blocks, of_machines = np.full((points, longest), -1, dtype=np.int64), np.full((points, longest), -1, dtype=np.int64)
-    for point, (names, first, member) in enumerate(found):
+    for point, (names, first, member) in enumerate(point_blocks):
         means[point, :, : len(names)] = cells(values[point][:, present[point]], member, len(names))[1]
         of_blocks[point, : len(names)], of_machines[point, : len(names)] = names, machines[point, present[point][first]]
     return means, of_blocks, of_machines

@@ -189,9 +189,9 @@ def _middle(base: Floats, head: Floats, cut: int) -> _Mean:
     """
     differences, n = head - base, len(base)
     order = np.argsort(differences)
-    kept = order[cut : n - cut]
-    pulled = np.clip(differences, differences[kept[0]], differences[kept[-1]])
-    return _Mean(float(base[kept].mean()), float(head[kept].mean()), pulled * (n / len(kept)), len(kept) - 1)
+    middle = order[cut : n - cut]
+    pulled = np.clip(differences, differences[middle[0]], differences[middle[-1]])
+    return _Mean(float(base[middle].mean()), float(head[middle].mean()), pulled * (n / len(middle)), len(middle) - 1)
 
 
 def _quieter(base: Floats, head: Floats, count: int) -> _Mean:

@@ -40,10 +40,10 @@ def pairs_of(base: Sequence[Run], head: Sequence[Run]) -> tuple[list[Run], list[
 
 def in_blocks(runs: Iterable[Run]) -> dict[tuple[int, int], list[Run]]:
     """Return runs by their machine and block."""
-    found: dict[tuple[int, int], list[Run]] = {}
+    by_block: dict[tuple[int, int], list[Run]] = {}
     for run in runs:
-        found.setdefault((run.machine, run.block), []).append(run)
-    return found
+        by_block.setdefault((run.machine, run.block), []).append(run)
+    return by_block
 
 
 def _mean(runs: Sequence[Run]) -> Run:

@@ -45,16 +45,16 @@ def prepared(table: SampleTable) -> SampleTable:
 
 def _levels(annotation: Annotation, calls: Calls, seed: int) -> Levels | None:
     """Return how the runs that it was learnt from lie about an annotation, with six digits."""
-    known = calls.rows(judged(annotation, calls))
-    if not len(known):
+    judged_calls = calls.rows(judged(annotation, calls))
+    if not len(judged_calls):
         return None
-    found = summary(run_levels(annotation, known, seed=seed))
-    return replace(found, mean=six_digits(found.mean), spread=six_digits(found.spread), misfit=six_digits(found.misfit))
+    levels = summary(run_levels(annotation, judged_calls, seed=seed))
+    return replace(levels, mean=six_digits(levels.mean), spread=six_digits(levels.spread), misfit=six_digits(levels.misfit))
 
 
 def telling(table: SampleTable) -> list[str]:
     """Return the usual metrics that tell something of these calls."""
-    found = [name for name in USUAL if name in table.metrics and np.nan_to_num(table.metrics[name]).any()]
-    if "self_ns" in found and np.array_equal(table.metrics["self_ns"], table.metrics.get("wall_ns", []), equal_nan=True):
-        found.remove("self_ns")
-    return found
+    metrics = [name for name in USUAL if name in table.metrics and np.nan_to_num(table.metrics[name]).any()]
+    if "self_ns" in metrics and np.array_equal(table.metrics["self_ns"], table.metrics.get("wall_ns", []), equal_nan=True):
+        metrics.remove("self_ns")
+    return metrics

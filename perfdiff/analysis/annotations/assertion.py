@@ -118,8 +118,8 @@ def check(cases: Iterable[Case], setting: Setting) -> list[Assertion]:
         Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, Claim) else _seen(annotation, table, setting)
         for annotation, table in cases
     ]
-    q = iter(false_discovery([each.assertion.p for each in seen if isinstance(each, _Seen)]).tolist())
-    return [_judged(each, next(q), setting.config) if isinstance(each, _Seen) else each for each in seen]
+    q = iter(false_discovery([outcome.assertion.p for outcome in seen if isinstance(outcome, _Seen)]).tolist())
+    return [_judged(outcome, next(q), setting.config) if isinstance(outcome, _Seen) else outcome for outcome in seen]
 
 
 def least_effect(metric: str, config: CompareConfig) -> float:
@@ -130,25 +130,25 @@ def least_effect(metric: str, config: CompareConfig) -> float:
 
 def _judged(seen: _Seen, q: float, config: CompareConfig) -> Assertion:
     """Judge by both, practice and statistics: a violation is beyond the least effect with its whole interval, and beyond chance."""
-    found = replace(seen.assertion, q=q)
-    least = least_effect(found.annotation.metric, config)
+    assertion = replace(seen.assertion, q=q)
+    least = least_effect(assertion.annotation.metric, config)
     low, high = seen.overall.interval(config.confidence)
-    sure = q <= config.fdr and found.p <= POLICY.evidence and seen.resolved
+    sure = q <= config.fdr and assertion.p <= POLICY.evidence and seen.resolved
     if sure and seen.material and seen.worst.interval(config.confidence, seen.tested)[0] > least:
-        return replace(found, standing=Standing.VIOLATED)
+        return replace(assertion, standing=Standing.VIOLATED)
     if sure and high < -least:
-        return replace(found, standing=Standing.FASTER)
+        return replace(assertion, standing=Standing.FASTER)
     if high <= least or not seen.resolved:
-        return replace(found, standing=Standing.HOLDS)
+        return replace(assertion, standing=Standing.HOLDS)
     if not seen.material:
-        return replace(found, standing=Standing.NEGLIGIBLE)
-    reason = _too_coarse(found) if low <= least else claim("exceeded-by-chance")
-    return replace(found, standing=Standing.OPEN, reason=reason)
+        return replace(assertion, standing=Standing.NEGLIGIBLE)
+    reason = _too_coarse(assertion) if low <= least else claim("exceeded-by-chance")
+    return replace(assertion, standing=Standing.OPEN, reason=reason)
 
 
-def _too_coarse(found: Assertion) -> Claim:
-    learnt = found.annotation.levels
-    if learnt is not None and found.overall is not None and learnt.runs < found.overall.runs_head:
+def _too_coarse(assertion: Assertion) -> Claim:
+    learnt = assertion.annotation.levels
+    if learnt is not None and assertion.overall is not None and learnt.runs < assertion.overall.runs_head:
         return claim("learnt-from-few-runs")
     return claim("runs-differ-too-much")
 
@@ -163,30 +163,30 @@ def _seen(annotation: Annotation, table: SampleTable, setting: Setting) -> _Seen
         return Assertion(annotation, Standing.NOT_JUDGED, claim("input-not-recorded", feature=absent[0]))
     calls = calls.rows(np.isfinite(calls.cost))
     within, outside = _within(annotation, calls)
-    known = calls.rows(within & judged(annotation, calls))
-    found = Assertion(annotation, Standing.NOT_JUDGED, calls=len(known), outside=outside)
-    if len(known) < POLICY.most * len(calls) or not len(known):
-        return replace(found, reason=claim("other-inputs-than-annotated"))
-    if (runs := len(np.unique(known.run))) < LEAST_RUNS:
-        return replace(found, reason=claim("few-runs", runs=runs))
-    return _contrasted(found, known, table, setting)
+    judged_calls = calls.rows(within & judged(annotation, calls))
+    assertion = Assertion(annotation, Standing.NOT_JUDGED, calls=len(judged_calls), outside=outside)
+    if len(judged_calls) < POLICY.most * len(calls) or not len(judged_calls):
+        return replace(assertion, reason=claim("other-inputs-than-annotated"))
+    if (runs := len(np.unique(judged_calls.run))) < LEAST_RUNS:
+        return replace(assertion, reason=claim("few-runs", runs=runs))
+    return _contrasted(assertion, judged_calls, table, setting)
 
 
-def _contrasted(found: Assertion, calls: Calls, table: SampleTable, setting: Setting) -> _Seen:
-    annotation, config = found.annotation, setting.config
+def _contrasted(assertion: Assertion, calls: Calls, table: SampleTable, setting: Setting) -> _Seen:
+    annotation, config = assertion.annotation, setting.config
     levels = run_levels(annotation, calls, seed=config.seed)
     overall = _Stratum("", calls, against(levels, annotation.levels), _is_material(annotation.metric, calls, setting))
     tested = [overall, *_strata(annotation, calls, setting)]
     least = least_effect(annotation.metric, config)
     worst = _worst(tested, least, config)
     annotated = float(np.average(annotation.predict(worst.calls.values), weights=worst.calls.weight))
-    found = replace(
-        found,
+    assertion = replace(
+        assertion,
         annotated=annotated,
         overall=as_ratio(overall.contrast, config.confidence),
         worst=as_ratio(worst.contrast, config.confidence, len(tested)),
         stratum=worst.name,
-        p=min(1.0, min(each.contrast.p for each in tested) * len(tested)),
+        p=min(1.0, min(stratum.contrast.p for stratum in tested) * len(tested)),
         visible=math.exp(least + overall.contrast.half_width(config.confidence, len(tested))),
         passed=tuple(zip(levels.run.tolist(), _passing(levels, annotation.levels, least, config).tolist(), strict=True)),
         distance=_distance(cdf(annotation, calls.values, calls.cost, seed=config.seed)),
@@ -194,14 +194,14 @@ def _contrasted(found: Assertion, calls: Calls, table: SampleTable, setting: Set
         trimmed=sum(scope.share * scope.trimmed for scope in annotation.scopes),
     )
     resolved = _is_resolved(annotation.metric, annotated, worst.contrast, table)
-    return _Seen(found, overall.contrast, worst.contrast, len(tested), worst.material, resolved)
+    return _Seen(assertion, overall.contrast, worst.contrast, len(tested), worst.material, resolved)
 
 
 def _worst(tested: Sequence[_Stratum], least: float, config: CompareConfig) -> _Stratum:
     """Return the stratum that is clearly above the annotation, and clearly more so than all calls are; else all calls."""
 
-    def low(each: _Stratum) -> float:
-        return each.contrast.interval(config.confidence, len(tested))[0]
+    def low(stratum: _Stratum) -> float:
+        return stratum.contrast.interval(config.confidence, len(tested))[0]
 
     overall, *strata = tested
     best = max(strata, key=low, default=overall)
@@ -233,7 +233,7 @@ def against(levels: RunLevels, learnt: Levels | None) -> Contrast:
         parts.append(_mean_error(learnt, own))
         if own.points != learnt.points:
             misfit = max(own.misfit, learnt.misfit) ** 2
-            parts += [(misfit / each.points, max(each.points - 1, 1)) for each in (own, learnt)]
+            parts += [(misfit / side.points, max(side.points - 1, 1)) for side in (own, learnt)]
     return _contrast(levels, learnt, own.mean - (learnt.mean if learnt else 0.0), parts)
 
 
@@ -242,9 +242,9 @@ def _mean_error(own: Levels, other: Levels | None) -> tuple[float, int]:
 
     Where no point ran twice, the other side tells how far runs scatter, or else the points do.
     """
-    for each in filter(None, (own, other)):
-        if each.runs > each.points:
-            return each.spread**2 / own.runs, each.runs - each.points
+    for levels in filter(None, (own, other)):
+        if levels.runs > levels.points:
+            return levels.spread**2 / own.runs, levels.runs - levels.points
     return own.misfit**2 / own.runs, max(own.points - 1, 1)
 
 

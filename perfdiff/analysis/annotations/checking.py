@@ -25,14 +25,14 @@ _COMMON = 5
 _COMMON_SHARE = 0.8
 
 
-def check_recorded(annotations: Sequence[Annotation], found: Recorded, side: Side, config: CompareConfig) -> Checked[Assertion]:
+def check_recorded(annotations: Sequence[Annotation], recorded: Recorded, side: Side, config: CompareConfig) -> Checked[Assertion]:
     """Hold one side of what was recorded against annotations; functions are the same where their names are."""
-    experiment = found.experiment
-    called = _called(found, side)
+    experiment = recorded.experiment
+    called = _called(recorded, side)
     named: dict[str, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
         named[annotation.function].append(annotation)
-    assertions = check(_cases(named, called, found, side), Setting(experiment.points, whole_runs(experiment.totals), config))
+    assertions = check(_cases(named, called, recorded, side), Setting(experiment.points, whole_runs(experiment.totals), config))
     return Checked(
         revision=experiment.base if side is Side.BASE else experiment.head,
         assertions=tuple(assertions),
@@ -42,31 +42,33 @@ def check_recorded(annotations: Sequence[Annotation], found: Recorded, side: Sid
     )
 
 
-def _called(found: Recorded, side: Side) -> Mapping[str, list[FunctionInfo]]:
+def _called(recorded: Recorded, side: Side) -> Mapping[str, list[FunctionInfo]]:
     """Return the functions that a side calls, by name."""
-    runs = {run.id for run in found.experiment.runs if run.side is side}
-    totals = found.experiment.totals
+    runs = {run.id for run in recorded.experiment.runs if run.side is side}
+    totals = recorded.experiment.totals
     called = {
         int(function) for run, function, calls in zip(totals.run, totals.function, totals.calls, strict=True) if calls and run in runs
     }
     named: dict[str, list[FunctionInfo]] = defaultdict(list)
-    for info in found.experiment.functions:
+    for info in recorded.experiment.functions:
         if info.id in called:
             named[info.name].append(info)
     return named
 
 
-def _cases(named: Mapping[str, list[Annotation]], called: Mapping[str, list[FunctionInfo]], found: Recorded, side: Side) -> Iterator[Case]:
+def _cases(
+    named: Mapping[str, list[Annotation]], called: Mapping[str, list[FunctionInfo]], recorded: Recorded, side: Side
+) -> Iterator[Case]:
     """Yield each annotation with the calls of its function, one table at a time, or with the reason why there are none."""
     for name, learnt in named.items():
         those = called.get(name, [])
-        tables = (found.samples(info.id, side) for info in those)
+        tables = (recorded.samples(info.id, side) for info in those)
         metrics: dict[str, list[Annotation]] = defaultdict(list)
         for annotation in learnt:
             metrics[annotation.metric].append(annotation)
         for same in metrics.values():
             if len(same) != len(those):
-                reason = claim("namesakes", functions=len(those), annotated=len(same)) if those else _absence(name, found)
+                reason = claim("namesakes", functions=len(those), annotated=len(same)) if those else _absence(name, recorded)
                 yield from ((annotation, reason) for annotation in same)
         # Namesakes, such as overloads, stand in the order of the program in both.
         for place, table in enumerate(tables):
@@ -79,8 +81,8 @@ def calls_against(table: SampleTable | None, annotation: Annotation) -> SampleTa
     """Return calls to hold against an annotation, with their phase where it tells of phases, or the reason why there are none."""
     if table is None or not len(table):
         return claim("no-calls-kept")
-    found = some(table)
-    return with_phase_as_learnt(found, annotation) if PHASE in annotation.features else found
+    sample = some(table)
+    return with_phase_as_learnt(sample, annotation) if PHASE in annotation.features else sample
 
 
 def some(table: SampleTable) -> SampleTable:
@@ -101,20 +103,20 @@ def whole_runs(totals: Totals) -> dict[str, dict[int, float]]:
     return whole
 
 
-def _absence(function: str, found: Recorded) -> Claim:
+def _absence(function: str, recorded: Recorded) -> Claim:
     """Return why nothing was recorded of a function."""
-    reasons = [skipped.reason for skipped in found.experiment.skipped if skipped.name == function]
+    reasons = [skipped.reason for skipped in recorded.experiment.skipped if skipped.name == function]
     if reasons:
         return claim("given", reason=reasons[0])
-    if any(info.name == function for info in found.experiment.functions):
+    if any(info.name == function for info in recorded.experiment.functions):
         return claim("never-called")
     return claim("absent-function")
 
 
 def _notes(assertions: Sequence[Assertion]) -> Iterator[Claim]:
-    timed = [each for each in assertions if each.overall is not None and metric_of(each.annotation.metric).unit == "ns"]
+    timed = [assertion for assertion in assertions if assertion.overall is not None and metric_of(assertion.annotation.metric).unit == "ns"]
     if timed:
         yield claim("recorded-apart", drift=None)
-    ratios = sorted(each.overall.value for each in timed if each.overall is not None and each.overall.low > 1)
+    ratios = sorted(assertion.overall.value for assertion in timed if assertion.overall is not None and assertion.overall.low > 1)
     if len(timed) >= _COMMON and len(ratios) >= _COMMON_SHARE * len(timed):
         yield claim("slower-throughout", slower=len(ratios), times=len(timed), low=ratios[0], high=ratios[-1])

@@ -52,10 +52,10 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
     levels = _Levels(function, file, metrics or _telling(function, file, recordings), config)
     handovers = relay.handovers if relay else {}
     entries, moved = [], []
-    for place, (revision, found) in enumerate(recordings):
+    for place, (revision, recording) in enumerate(recordings):
         if place in handovers:
             levels.hand_over(handovers[place])
-        entry = _entry(revision, found, function, file, levels)
+        entry = _entry(revision, recording, function, file, levels)
         entries.append(replace(entry, machine=relay.on[place] if relay else ""))
         moved.append(levels.moved)
     reference = _reference(entries)
@@ -71,11 +71,11 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
     )
 
 
-def _entry(revision: Revision, found: Recorded | str, function: str, file: str, levels: _Levels) -> Entry:
-    if isinstance(found, str):
-        return Entry(revision, reason=claim("given", reason=found))
-    info = _named(function, file, found)
-    return Entry(revision, reason=info) if isinstance(info, Claim) else levels.entry(revision, info, found)
+def _entry(revision: Revision, recording: Recorded | str, function: str, file: str, levels: _Levels) -> Entry:
+    if isinstance(recording, str):
+        return Entry(revision, reason=claim("given", reason=recording))
+    info = _named(function, file, recording)
+    return Entry(revision, reason=info) if isinstance(info, Claim) else levels.entry(revision, info, recording)
 
 
 def notes_of(relay: Relay | None, *, timed: bool) -> tuple[Note | Claim, ...]:
@@ -87,24 +87,24 @@ def notes_of(relay: Relay | None, *, timed: bool) -> tuple[Note | Claim, ...]:
 
 def _telling(function: str, file: str, recordings: Sequence[Recording]) -> list[str]:
     """Return the usual metrics that tell something in some revision: a count that was always 0 before is a change, too."""
-    found: set[str] = set()
+    present: set[str] = set()
     for _, recording in recordings:
         info = recording if isinstance(recording, str) else _named(function, file, recording)
         if not isinstance(recording, str) and isinstance(info, FunctionInfo):
             table = recording.samples(info.id, Side.BASE)
-            found |= {*telling(table)} if table is not None else set()
-    return [metric for metric in USUAL if metric in found]
+            present |= {*telling(table)} if table is not None else set()
+    return [metric for metric in USUAL if metric in present]
 
 
-def _named(function: str, file: str, found: Recorded) -> FunctionInfo | Claim:
+def _named(function: str, file: str, recorded: Recorded) -> FunctionInfo | Claim:
     """Return the function in what was recorded, or why it is not there."""
-    same = [info for info in found.experiment.functions if info.name == function]
+    same = [info for info in recorded.experiment.functions if info.name == function]
     here = [info for info in same if info.file == file] or same
     if len(here) == 1:
         return here[0]
     if here:
         return claim("many-functions", functions=len(here))
-    skipped = [each.reason for each in found.experiment.skipped if each.name == function]
+    skipped = [skip.reason for skip in recorded.experiment.skipped if skip.name == function]
     return claim("given", reason=skipped[0]) if skipped else claim("no-function")
 
 
@@ -124,22 +124,22 @@ class _Levels:
         self._calls: float | None = None
         self.moved: _Moved = {}
 
-    def entry(self, revision: Revision, info: FunctionInfo, found: Recorded) -> Entry:
+    def entry(self, revision: Revision, info: FunctionInfo, recorded: Recorded) -> Entry:
         """Annotate one revision and hold it against the current levels, of which it may begin new ones."""
-        table = found.samples(info.id, Side.BASE)
-        calls, before = calls_of(info, found), self._calls
+        table = recorded.samples(info.id, Side.BASE)
+        calls, before = calls_of(info, recorded), self._calls
         self._calls = before if calls is None else calls
         if table is None or not len(table):
             reason = claim("never-called" if calls is None else "no-calls-kept")
             return Entry(revision, calls, reason=reason, calls_before=before)
         learnt = self._annotated(info, table)
-        held = self._held([annotation for annotation, _ in self._began.values() if annotation.metric in learnt], table, found)
+        held = self._held([annotation for annotation, _ in self._began.values() if annotation.metric in learnt], table, recorded)
         costs = {metric: self._cost(annotation, held.get(metric), revision) for metric, annotation in learnt.items()}
         return Entry(revision, calls, costs, calls_before=before)
 
     def hand_over(self, handover: Handover) -> None:
         """Go on with another machine: what began levels on the one before is replaced by what it costs on this one."""
-        before, after = (self._found(found) for found in (handover.before, handover.after))
+        before, after = (self._found(recorded) for recorded in (handover.before, handover.after))
         if before is None or after is None:
             self._broken = dict.fromkeys(self._began, ELSEWHERE)
             self._began, self._calls = {}, None
@@ -153,25 +153,26 @@ class _Levels:
                 del self._began[metric]
                 self._broken[metric] = ELSEWHERE
         common = [metric for metric in costs if metric in ours]
-        self.moved = {**self.moved, **{each: (*self.moved.get(each, ()), (costs[each], ours[each])) for each in common}}
+        self.moved = {**self.moved, **{metric: (*self.moved.get(metric, ()), (costs[metric], ours[metric])) for metric in common}}
         self._calls = calls_of(after[0], after[2])
 
-    def _found(self, found: Recorded | None) -> tuple[FunctionInfo, SampleTable, Recorded] | None:
+    def _found(self, recorded: Recorded | None) -> tuple[FunctionInfo, SampleTable, Recorded] | None:
         """Return the function in what was recorded, with its calls; None where it is not there."""
-        info = _named(self._function, self._file, found) if found else None
-        if found is None or not isinstance(info, FunctionInfo):
+        info = _named(self._function, self._file, recorded) if recorded else None
+        if recorded is None or not isinstance(info, FunctionInfo):
             return None
-        table = found.samples(info.id, Side.BASE)
-        return (info, table, found) if table is not None and len(table) else None
+        table = recorded.samples(info.id, Side.BASE)
+        return (info, table, recorded) if table is not None and len(table) else None
 
     def _annotated(self, info: FunctionInfo, table: SampleTable) -> dict[str, Annotation]:
         learnt = annotate(info.name, thinned(table, MOST_ROWS), self._metrics, seed=self._config.seed)
-        return {each.metric: each for each in learnt}
+        return {annotation.metric: annotation for annotation in learnt}
 
-    def _held(self, began: Sequence[Annotation], table: SampleTable, found: Recorded) -> dict[str, Assertion]:
+    def _held(self, began: Sequence[Annotation], table: SampleTable, recorded: Recorded) -> dict[str, Assertion]:
         """Hold calls against the annotations of levels."""
-        setting = Setting(found.experiment.points, whole_runs(found.experiment.totals), self._config)
-        return {each.annotation.metric: each for each in check([(each, calls_against(table, each)) for each in began], setting)}
+        setting = Setting(recorded.experiment.points, whole_runs(recorded.experiment.totals), self._config)
+        assertions = check([(annotation, calls_against(table, annotation)) for annotation in began], setting)
+        return {assertion.annotation.metric: assertion for assertion in assertions}
 
     def _cost(self, annotation: Annotation, held: Assertion | None, revision: Revision) -> Cost:
         metric = annotation.metric
@@ -201,13 +202,13 @@ def _step(assertion: Assertion, since: Revision) -> Step | None:
 
 def _reference(entries: Sequence[Entry]) -> dict[str, float]:
     """Return typical inputs: of each feature that some cost follows, those of the first revision where one does."""
-    found: dict[str, float] = {}
+    reference: dict[str, float] = {}
     for entry in entries:
         for cost in entry.costs.values():
             for name in cost.annotation.features:
                 if name in cost.annotation.typical:
-                    found.setdefault(name, cost.annotation.typical[name])
-    return found
+                    reference.setdefault(name, cost.annotation.typical[name])
+    return reference
 
 
 def _at(entry: Entry, reference: Mapping[str, float], config: CompareConfig, moved: _Moved) -> Entry:
@@ -216,9 +217,11 @@ def _at(entry: Entry, reference: Mapping[str, float], config: CompareConfig, mov
     for metric, cost in entry.costs.items():
         value, variance = _cost_at(cost.annotation, reference, config)
         for before, after in moved.get(metric, ()):
-            (one, of_one), (other, of_other) = (_cost_at(each, reference, config) for each in (before, after))
-            if one > 0 and other > 0:
-                value, variance = value * one / other, variance + of_one + of_other
+            (former, former_variance), (latter, latter_variance) = (
+                _cost_at(annotation, reference, config) for annotation in (before, after)
+            )
+            if former > 0 and latter > 0:
+                value, variance = value * former / latter, variance + former_variance + latter_variance
         half = math.sqrt(variance)
         costs[metric] = replace(cost, value=value, low=value * math.exp(-half), high=value * math.exp(half))
     return replace(entry, costs=costs)

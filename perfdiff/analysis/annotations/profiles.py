@@ -84,18 +84,18 @@ class Profiles:
 
 
 def profiles(
-    recordings: Sequence[Recording], config: CompareConfig, told: Callable[[str], None], *, relay: Relay | None = None
+    recordings: Sequence[Recording], config: CompareConfig, announce: Callable[[str], None], *, relay: Relay | None = None
 ) -> Profiles:
     """Return the profiles of what was recorded, and the growth of every function that is material in one of them, the largest first.
 
-    A function is material from `POLICY.material` of a revision's own time on. `told` hears the name of each function that was studied.
+    A function is material from `POLICY.material` of a revision's own time on. `announce` hears the name of each function that was studied.
     """
-    found = tuple(None if isinstance(recording, str) else profile(recording) for _, recording in recordings)
-    measured = [place for place, each in enumerate(found) if each is not None]
-    paces = {place: (_profile(each.before), _profile(each.after)) for place, each in (relay.handovers if relay else {}).items()}
+    by_revision = tuple(None if isinstance(recording, str) else profile(recording) for _, recording in recordings)
+    measured = [place for place, revision_profile in enumerate(by_revision) if revision_profile is not None]
+    paces = {place: (_profile(handover.before), _profile(handover.after)) for place, handover in (relay.handovers if relay else {}).items()}
     growths = []
-    for name, file in _material(found) if len(found) > 1 else ():
-        lines = list(_lines(found, paces, name, file))
+    for name, file in _material(by_revision) if len(by_revision) > 1 else ():
+        lines = list(_lines(by_revision, paces, name, file))
         growths.append(
             Growth(
                 name,
@@ -106,60 +106,68 @@ def profiles(
                 history(name, file, recordings, (METRIC,), config, relay=relay),
             )
         )
-        told(name)
+        announce(name)
     return Profiles(
         revisions=tuple(revision for revision, _ in recordings),
-        profiles=found,
+        profiles=by_revision,
         reasons=tuple(recording if isinstance(recording, str) else "" for _, recording in recordings),
-        growths=tuple(sorted(growths, key=lambda each: (-each.added_ns, each.name))),
+        growths=tuple(sorted(growths, key=lambda growth: (-growth.added_ns, growth.name))),
         notes=notes_of(relay, timed=bool(growths)),
         machines=relay.machines if relay else (),
         on=relay.on if relay else (),
     )
 
 
-def classes(found: Recorded, lines: Sequence[Line], config: CompareConfig) -> dict[int, CostClass]:
+def classes(recorded: Recorded, lines: Sequence[Line], config: CompareConfig) -> dict[int, CostClass]:
     """Return how a call's time, callees included, grows with the inputs of each of these functions, by number."""
-    known = {}
+    class_by_function = {}
     for line in lines:
-        table = found.samples(line.info.id, Side.BASE)
+        table = recorded.samples(line.info.id, Side.BASE)
         if table is not None and len(table):
             for annotation in annotate(line.info.name, thinned(table, MOST_ROWS), ("wall_ns",), seed=config.seed):
-                known[line.info.id] = annotation.growth
-    return known
+                class_by_function[line.info.id] = annotation.growth
+    return class_by_function
 
 
-def material(each: Profile) -> tuple[Line, ...]:
+def material(revision_profile: Profile) -> tuple[Line, ...]:
     """Return the functions whose own time is a share of all that is worth looking at."""
-    return tuple(line for line in each.lines if each.share(line) >= POLICY.material)
+    return tuple(line for line in revision_profile.lines if revision_profile.share(line) >= POLICY.material)
 
 
-def _material(found: Sequence[Profile | None]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((line.info.name, line.info.file) for each in found if each for line in material(each)))
+def _material(by_revision: Sequence[Profile | None]) -> list[tuple[str, str]]:
+    return list(
+        dict.fromkeys(
+            (line.info.name, line.info.file) for revision_profile in by_revision if revision_profile for line in material(revision_profile)
+        )
+    )
 
 
-def _profile(found: Recorded | None) -> Profile | None:
-    return profile(found) if found else None
+def _profile(recorded: Recorded | None) -> Profile | None:
+    return profile(recorded) if recorded else None
 
 
 _Pace = tuple[Profile | None, Profile | None]  # of one revision, on the machine before and on the one that goes on
 
 
-def _lines(found: Sequence[Profile | None], paces: Mapping[int, _Pace], name: str, file: str) -> Iterator[tuple[float, float] | None]:
+def _lines(by_revision: Sequence[Profile | None], paces: Mapping[int, _Pace], name: str, file: str) -> Iterator[tuple[float, float] | None]:
     """Yield a function's own time and calls in each revision, as the first machine would have them; None where it has none."""
     faster, more = 1.0, 1.0
-    for place, each in enumerate(found):
+    for place, revision_profile in enumerate(by_revision):
         before, after = paces.get(place, (None, None))
         if before and after:
-            one, other = _line(before, name, file), _line(after, name, file)
-            if one and other and min(before.share(one), after.share(other)) >= POLICY.material:
-                faster *= one.self_ns / other.self_ns
+            former, latter = _line(before, name, file), _line(after, name, file)
+            if former and latter and min(before.share(former), after.share(latter)) >= POLICY.material:
+                faster *= former.self_ns / latter.self_ns
             elif before.self_ns > 0 and after.self_ns > 0:  # too little of it for a pace of its own
                 faster *= before.self_ns / after.self_ns
-            more *= one.calls / other.calls if one and other else 1.0
-        line = _line(each, name, file)
+            more *= former.calls / latter.calls if former and latter else 1.0
+        line = _line(revision_profile, name, file)
         yield (line.self_ns * faster, line.calls * more) if line else None
 
 
-def _line(each: Profile | None, name: str, file: str) -> Line | None:
-    return next((line for line in each.lines if (line.info.name, line.info.file) == (name, file)), None) if each else None
+def _line(revision_profile: Profile | None, name: str, file: str) -> Line | None:
+    return (
+        next((line for line in revision_profile.lines if (line.info.name, line.info.file) == (name, file)), None)
+        if revision_profile
+        else None
+    )

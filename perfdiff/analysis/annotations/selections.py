@@ -76,7 +76,7 @@ def _inputs(annotation: Annotation) -> tuple[str, ...]:
 
 
 def _conditions(annotation: Annotation) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(each.feature for scope in annotation.scopes for each in scope.conditions))
+    return tuple(dict.fromkeys(condition.feature for scope in annotation.scopes for condition in scope.conditions))
 
 
 def _reason(annotation: Annotation, paper: Selection, table: SampleTable, residuals: Floats) -> tuple[Reason, Claim]:
@@ -93,7 +93,7 @@ def _reason(annotation: Annotation, paper: Selection, table: SampleTable, residu
 def _by_inputs(annotation: Annotation, paper: Selection, table: SampleTable) -> tuple[Reason, Claim]:
     """Return why the paper's method does not see what an annotation says of the same inputs."""
     inputs, conditions = _inputs(annotation), _conditions(annotation)
-    candidates = {each.name for each in table.features if not each.category and each.origin in ORIGINS}
+    candidates = {feature.name for feature in table.features if not feature.category and feature.origin in ORIGINS}
     if conditions or len(inputs) > 1 or not set(inputs) <= candidates:
         is_one = len(annotation.features) == 1
         return Reason.ANOTHER_FEATURE, claim("follow-no-parameter" if is_one else "follow-together", features=annotation.features)

@@ -97,7 +97,7 @@ class Sweep:
     @property
     def sensitive(self) -> tuple[Sensitivity, ...]:
         """Return the functions whose calls wait for the service."""
-        return tuple(each for each in self.sensitivities if each.is_sensitive)
+        return tuple(sensitivity for sensitivity in self.sensitivities if sensitivity.is_sensitive)
 
 
 def check_worse(
@@ -114,24 +114,24 @@ def check_worse(
     return replace(checked, notes=(*notes, *checked.notes))
 
 
-def sweep(annotations: Sequence[Annotation], found: Recorded, service: str, parameter: str, config: CompareConfig) -> Sweep:
+def sweep(annotations: Sequence[Annotation], recorded: Recorded, service: str, parameter: str, config: CompareConfig) -> Sweep:
     """Hold what was recorded against annotations, for each value of the points' `parameter`, a delay in milliseconds."""
-    delays = {point.id: float(point.parameters[parameter]) for point in found.experiment.points if parameter in point.parameters}
-    side = found.sides[-1]
+    delays = {point.id: float(point.parameters[parameter]) for point in recorded.experiment.points if parameter in point.parameters}
+    side = recorded.sides[-1]
     steps = []
     for delay in sorted(set(delays.values())):
-        part = at_points(found, frozenset(point for point, value in delays.items() if value == delay))
+        part = at_points(recorded, frozenset(point for point, value in delays.items() if value == delay))
         checked = check_recorded(annotations, part, side, config)
         steps.append(Step(delay, replace(checked, notes=()), _answers_a_run(part.experiment, service, parameter)))
-    notes: tuple[Note | Claim, ...] = (*dict.fromkeys(found.experiment.notes), *_unanswered(steps, service))
-    return Sweep(service, tuple(steps), tuple(_sensitivities(found.experiment, delays, service, parameter, config)), notes)
+    notes: tuple[Note | Claim, ...] = (*dict.fromkeys(recorded.experiment.notes), *_unanswered(steps, service))
+    return Sweep(service, tuple(steps), tuple(_sensitivities(recorded.experiment, delays, service, parameter, config)), notes)
 
 
 def told(asked: Sequence[Link], experiment: Experiment) -> Iterator[Claim]:
     """Yield for each service that is worse to reach how so, and how often the runs asked it."""
     for link in asked:
         counted = [run.services[link.service] for run in experiment.runs if link.service in run.services]
-        answers = median(np.array([each.exchanges for each in counted], dtype=np.float64)) if counted else 0.0
+        answers = median(np.array([traffic.exchanges for traffic in counted], dtype=np.float64)) if counted else 0.0
         yield claim(
             "service-worse",
             service=link.service,
@@ -142,7 +142,7 @@ def told(asked: Sequence[Link], experiment: Experiment) -> Iterator[Claim]:
             refused=link.refused,
             reset_after=link.reset_after,
             answers=answers if counted else None,
-            failures=sum(each.failures for each in counted),
+            failures=sum(traffic.failures for traffic in counted),
         )
 
 
@@ -152,19 +152,19 @@ def _unanswered(steps: Sequence[Step], service: str) -> Iterator[Claim]:
         yield claim("service-not-asked", service=service)
 
 
-def at_points(found: Recorded, points: frozenset[int]) -> Recorded:
+def at_points(recorded: Recorded, points: frozenset[int]) -> Recorded:
     """Return what was recorded at some workload points alone."""
-    whole = found.experiment
+    whole = recorded.experiment
     runs = tuple(run for run in whole.runs if run.point in points)
-    known = np.array([run.id for run in runs], dtype=np.int64)
+    run_ids = np.array([run.id for run in runs], dtype=np.int64)
     experiment = replace(
         whole,
         points=tuple(point for point in whole.points if point.id in points),
         runs=runs,
-        totals=totals_of(whole.totals, known),
-        edges=edges_of(whole.edges, known),
+        totals=totals_of(whole.totals, run_ids),
+        edges=edges_of(whole.edges, run_ids),
     )
-    return Recorded(experiment, _Narrowed(found.samples, points))
+    return Recorded(experiment, _Narrowed(recorded.samples, points))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +191,8 @@ def _answers_a_run(experiment: Experiment, service: str, parameter: str) -> dict
 
 def label(experiment: Experiment, point: int, parameter: str) -> str:
     """Return a workload point as people name it, without its delay."""
-    (found,) = (each for each in experiment.points if each.id == point)
-    return replace(found, parameters={name: value for name, value in found.parameters.items() if name != parameter}).label
+    (workload_point,) = (candidate for candidate in experiment.points if candidate.id == point)
+    return replace(workload_point, parameters={name: value for name, value in workload_point.parameters.items() if name != parameter}).label
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +223,11 @@ def _sensitivities(
     labels = {point: label(experiment, point, parameter) for point in delays}
     delays_ns = _delays_ns(experiment, delays, service)
     seen = [
-        each
+        sensitivity
         for info in experiment.functions
-        if (each := _sensitivity(info, list(_cells(info, totals, runs, delays_ns, labels)), len(experiment.functions), config))
+        if (sensitivity := _sensitivity(info, list(_cells(info, totals, runs, delays_ns, labels)), len(experiment.functions), config))
     ]
-    yield from sorted(seen, key=lambda each: (-each.low, -each.answers, each.function))
+    yield from sorted(seen, key=lambda sensitivity: (-sensitivity.low, -sensitivity.answers, sensitivity.function))
 
 
 def _cells(

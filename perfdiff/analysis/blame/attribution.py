@@ -81,8 +81,8 @@ def attribute(
     credit = _credits(ledger, web, parts, proved)
     net, transfers = netted(_by_suspect(blames, ledger, parts, web), credit, web)
     sure = _with_intervals(net, transfers, credit, Taken(ledger, web, parts), resample)
-    noises = sums_noise([found.family for found in sure.values()], ledger)
-    guilt = {suspect: replace(found, noise=noise) for (suspect, found), noise in zip(sure.items(), noises, strict=True)}
+    noises = sums_noise([its_guilt.family for its_guilt in sure.values()], ledger)
+    guilt = {suspect: replace(its_guilt, noise=noise) for (suspect, its_guilt), noise in zip(sure.items(), noises, strict=True)}
     return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
 
 
@@ -145,7 +145,7 @@ def _introduced(function: int, ns: Floats, blur: Floats, web: Web) -> list[Blame
     part = 2 if callers else 1
     own = Blame(function, function, LinkKind.OWN, ns / part, blur / part)
     share = part * max(len(callers), 1)
-    return [own, *(Blame(function, each, LinkKind.CALLS, ns / share, blur / share, Extra.CALLS, caller=each) for each in callers)]
+    return [own, *(Blame(function, caller, LinkKind.CALLS, ns / share, blur / share, Extra.CALLS, caller=caller) for caller in callers)]
 
 
 def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], grown: tuple[Feature, ...]) -> Found:
@@ -171,18 +171,20 @@ def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ..
     function. So is one whose text changed, where nothing of the function is known to differ.
     """
     place = ledger.place[function]
-    made = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
+    by_calls = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
     blur = np.array([part.calls_blur[:, place] for part in parts])
     if web.functions[function].change.is_suspect:
         links = behind_new_calls(web, function) or [Link(function, LinkKind.CALLS, 1.0)]
     else:
         links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
-    callees = np.flatnonzero(made.any(axis=0))
+    callees = np.flatnonzero(by_calls.any(axis=0))
     spread = [
-        _spread(_behind_calls_of(ledger.ids[i], function, links, web), Shown(ledger.ids[i], made[:, i], blur[:, i], Extra.CALLS, function))
+        _spread(
+            _behind_calls_of(ledger.ids[i], function, links, web), Shown(ledger.ids[i], by_calls[:, i], blur[:, i], Extra.CALLS, function)
+        )
         for i in callees
     ]
-    return Found([blame for each in spread for blame in each.blames], sum((each.rest for each in spread), np.zeros(len(parts))))
+    return Found([blame for portion in spread for blame in portion.blames], sum((portion.rest for portion in spread), np.zeros(len(parts))))
 
 
 def _behind_calls_of(callee: int, function: int, links: list[Link], web: Web) -> list[Link]:
@@ -220,11 +222,13 @@ def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[ChangePart
     for blame in blames:
         gathered.setdefault(blame.by, []).append(blame)
     guilt = {}
-    for suspect, found in gathered.items():
-        gross = np.sum([_seen_against(kind, at, ledger, parts, web) for kind, at in {(blame.kind, blame.at) for blame in found}], axis=0)
-        found.sort(key=lambda blame: -blame.total_ns)
-        ns = np.sum([blame.ns for blame in found], axis=0)
-        guilt[suspect] = Guilt(ns, gross, tuple(found), _blur(found), np.zeros_like(ns), family=_family(found, web))
+    for suspect, its_blames in gathered.items():
+        gross = np.sum(
+            [_seen_against(kind, at, ledger, parts, web) for kind, at in {(blame.kind, blame.at) for blame in its_blames}], axis=0
+        )
+        its_blames.sort(key=lambda blame: -blame.total_ns)
+        ns = np.sum([blame.ns for blame in its_blames], axis=0)
+        guilt[suspect] = Guilt(ns, gross, tuple(its_blames), _blur(its_blames), np.zeros_like(ns), family=_family(its_blames, web))
     return guilt
 
 
@@ -237,19 +241,19 @@ def _blur(blames: Iterable[Blame]) -> Floats | float:
 def _family(blames: Iterable[Blame], web: Web) -> frozenset[int]:
     """Return the functions that only one side has, with the changed ones that call them, in or out of which their work may have moved."""
     alone = {blame.at for blame in blames if web.functions[blame.at].change in (Change.ADDED, Change.REMOVED)}
-    return frozenset(alone.union(*(introducers(web, each) for each in alone)))
+    return frozenset(alone.union(*(introducers(web, function) for function in alone)))
 
 
 def sums_noise(families: Sequence[frozenset[int]], ledger: Ledger) -> list[Floats]:
     """Return what the sum of each family's own times may differ by for all that the runs tell, each (points,) ns a run."""
-    columns = [[ledger.place[each] for each in sorted(family)] for family in families]
-    known = [place for place, found in enumerate(columns) if found]
+    columns = [[ledger.place[function] for function in sorted(family)] for family in families]
+    nonempty = [place for place, members in enumerate(columns) if members]
     widths = np.zeros((len(families), len(ledger.points)))
-    for at, point in enumerate(ledger.points if known else ()):
+    for at, point in enumerate(ledger.points if nonempty else ()):
         books = ledger.pair(point)
-        sums = [np.array([book.self_ns[:, columns[place]].sum(axis=1) for place in known]) for book in books]
-        seen = contrasts_at_point(*(Group(each, book.blocks, book.machines) for each, book in zip(sums, books, strict=True)))
-        widths[known, at] = [each.half_width(POLICY.sums) if each else np.inf for each in seen]
+        sums = [np.array([book.self_ns[:, columns[place]].sum(axis=1) for place in nonempty]) for book in books]
+        seen = contrasts_at_point(*(Group(sum_ns, book.blocks, book.machines) for sum_ns, book in zip(sums, books, strict=True)))
+        widths[nonempty, at] = [contrast.half_width(POLICY.sums) if contrast else np.inf for contrast in seen]
     return list(widths)
 
 
@@ -260,20 +264,20 @@ def _seen_against(kind: LinkKind, at: int, ledger: Ledger, parts: tuple[ChangePa
     """
     place = ledger.place[at]
     if web.functions[at].change is Change.ADDED:
-        callers = [ledger.place[each] for each in web.callers.get(at, frozenset()) - {0, at}]
+        callers = [ledger.place[caller] for caller in web.callers.get(at, frozenset()) - {0, at}]
         return np.array([float(part.inclusive[callers].max(initial=0.0)) for part in parts])
     return np.array([float(part.inclusive[place] if kind is LinkKind.CALLS else part.base[place]) for part in parts])
 
 
 def _credits(ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], proved: Mapping[int, int]) -> dict[int, Floats]:
     """Return what changed functions seem to save, proved or not: work moved out of them may hide in their noise."""
-    found = {}
+    credit = {}
     for function in ledger.ids:
         if web.functions[function].change.is_suspect and not proved.get(function):
             saved = np.array([min(part.cost[ledger.place[function]], 0.0) for part in parts])
             if saved.any():
-                found[function] = saved
-    return found
+                credit[function] = saved
+    return credit
 
 
 def _with_intervals(
@@ -284,12 +288,12 @@ def _with_intervals(
     drawn = draw(ledger, [part.frame for part in parts], resample.seed)
     if drawn is None:
         return dict(guilt)
-    ns = {suspect: np.sum([_drawn(blame, taken, drawn) for blame in found.blames], axis=0) for suspect, found in guilt.items()}
+    ns = {suspect: np.sum([_drawn(blame, taken, drawn) for blame in its_guilt.blames], axis=0) for suspect, its_guilt in guilt.items()}
     left = {function: np.minimum(drawn.cost[:, :, ledger.place[function]], 0.0) for function in credited}
     for transfer in transfers:
         move(ns, left, transfer)
-    found = intervals(ns, blocks_of(ledger), resample.confidence)
-    return {suspect: replace(each, interval=found[suspect]) for suspect, each in guilt.items()}
+    interval_by_suspect = intervals(ns, blocks_of(ledger), resample.confidence)
+    return {suspect: replace(its_guilt, interval=interval_by_suspect[suspect]) for suspect, its_guilt in guilt.items()}
 
 
 def _drawn(blame: Blame, taken: Taken, drawn: Drawn) -> Floats:
@@ -302,8 +306,8 @@ def _drawn(blame: Blame, taken: Taken, drawn: Drawn) -> Floats:
     caller = taken.ledger.place[blame.caller] if blame.caller else width
     calls = np.array([part.frame.net[at, caller] for part in taken.parts])
     most = np.array([part.frame.most[at, caller] for part in taken.parts])
-    made = np.minimum(drawn.a_call[:, :, at], most) * calls
-    return scaled(np.array([part.by_calls[at, caller] for part in taken.parts]), blame.ns, made)
+    drawn_ns = np.minimum(drawn.a_call[:, :, at], most) * calls
+    return scaled(np.array([part.by_calls[at, caller] for part in taken.parts]), blame.ns, drawn_ns)
 
 
 def unattributed_notes(attribution: Attribution) -> Iterator[Claim]:

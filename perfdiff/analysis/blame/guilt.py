@@ -131,13 +131,13 @@ class Attribution:
 
     def share(self, ns: float) -> float | None:
         """Return the part that `ns` has in all extra cost, or None where nothing got slower."""
-        extra = sum(max(each.total_ns, 0.0) for each in self.guilt.values())
-        extra += sum(max(float(each.sum()), 0.0) for each in self.unattributed.values())
+        extra = sum(max(guilt.total_ns, 0.0) for guilt in self.guilt.values())
+        extra += sum(max(float(rest.sum()), 0.0) for rest in self.unattributed.values())
         return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
 
     def names(self, functions: Iterable[int]) -> tuple[str, ...]:
         """Return functions' names."""
-        return tuple(self.web.functions[each].name for each in functions)
+        return tuple(self.web.functions[function].name for function in functions)
 
     def calls_per_run(self, function: int, ledger: Ledger, place: int) -> tuple[float, float]:
         """Return the calls of a function on base and head, at the `place`-th point."""

@@ -107,12 +107,12 @@ class Web:
     def passed(self) -> Mapping[int, Passed]:
         """Return what each suspect that ran passes on to others, in the order of their ids."""
         if not self._passed:
-            for each in sorted(self.functions):
-                if self.suspect(each):
-                    info = self.functions[each]
+            for function in sorted(self.functions):
+                if self.suspect(function):
+                    info = self.functions[function]
                     culprits = frozenset(map(str, info.culprits))  # a type is named as the data in it are
-                    names = culprits if each in self.laid_out_anew else info.writes | culprits
-                    self._passed[each] = Passed.of(names, self.texts.words(each))
+                    names = culprits if function in self.laid_out_anew else info.writes | culprits
+                    self._passed[function] = Passed.of(names, self.texts.words(function))
         return self._passed
 
     def suspect(self, function: int) -> bool:
@@ -151,8 +151,8 @@ def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo], works_more: Coll
         ran=frozenset(ran),
         new=new_calls(ledger),
         works_more=frozenset(works_more),
-        laid_out_anew=frozenset(each for each, info in functions.items() if is_laid_out_anew(info)),
-        reading_other_data=frozenset(each for each, info in functions.items() if reads_other_data(info)),
+        laid_out_anew=frozenset(function for function, info in functions.items() if is_laid_out_anew(info)),
+        reading_other_data=frozenset(function for function, info in functions.items() if reads_other_data(info)),
     )
 
 
@@ -175,7 +175,9 @@ def behind_some_new_calls(web: Web, function: int) -> list[Link]:
     """Return who makes the new calls of a function that only reads other data; none of others, nor where such functions make them."""
     if not web.suspect(function) or function not in web.reading_other_data:
         return []
-    return _weighted(web.new.makers(function, lambda each: web.has_new_text(each) and each not in web.reading_other_data), LinkKind.CALLED)
+    return _weighted(
+        web.new.makers(function, lambda caller: web.has_new_text(caller) and caller not in web.reading_other_data), LinkKind.CALLED
+    )
 
 
 def behind_new_calls(web: Web, function: int) -> list[Link]:
@@ -220,16 +222,16 @@ def introducers(web: Web, function: int) -> set[int]:
     is the same calls for nothing: what it depends on, such as the bases of its class, leads its call elsewhere. Where all callers are such,
     the added function has nobody behind it.
     """
-    found: set[int] = set()
+    changed: set[int] = set()
     seen, frontier = {0, function}, {function}
     while frontier:
-        above = frozenset().union(*(web.callers.get(each, frozenset()) for each in frontier)) - seen
+        above = frozenset().union(*(web.callers.get(callee, frozenset()) for callee in frontier)) - seen
         seen |= above
-        frontier = {each for each in above if web.functions[each].change is Change.ADDED}
-        found |= {each for each in above - frontier if web.suspect(each)}
-    if found:
-        return {each for each in found if web.functions[each].change is not Change.AFFECTED}
-    return {each for each in web.callers.get(function, frozenset()) - {0, function} if web.suspect(each)}
+        frontier = {caller for caller in above if web.functions[caller].change is Change.ADDED}
+        changed |= {caller for caller in above - frontier if web.suspect(caller)}
+    if changed:
+        return {caller for caller in changed if web.functions[caller].change is not Change.AFFECTED}
+    return {caller for caller in web.callers.get(function, frozenset()) - {0, function} if web.suspect(caller)}
 
 
 def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[Link]:
@@ -258,13 +260,15 @@ def _returns(web: Web, function: int) -> list[Link]:
     """
     below = {link.suspect for link in _nearest(web, function, web.callees, LinkKind.RETURN)}
     around = _around(web, function)
-    near = [each for each in sorted(below | next(around)) if _hands_out(web, each)]
-    found = near or next((sure for level in around if (sure := [each for each in sorted(level) if _hands_out_another(web, each)])), [])
+    near = [suspect for suspect in sorted(below | next(around)) if _hands_out(web, suspect)]
+    suspects = near or next(
+        (sure for level in around if (sure := [suspect for suspect in sorted(level) if _hands_out_another(web, suspect)])), []
+    )
     links = []
-    for each in found:
-        touched = POLICY.mentioned if _hands_out_another(web, each) else 1.0
-        weight = touched * (POLICY.near if each in below else 1.0) * (1.0 if web.functions[each].writes else POLICY.pure)
-        links.append(Link(each, LinkKind.RETURN, weight))
+    for suspect in suspects:
+        touched = POLICY.mentioned if _hands_out_another(web, suspect) else 1.0
+        weight = touched * (POLICY.near if suspect in below else 1.0) * (1.0 if web.functions[suspect].writes else POLICY.pure)
+        links.append(Link(suspect, LinkKind.RETURN, weight))
     return links
 
 
@@ -272,8 +276,13 @@ def _around(web: Web, function: int) -> Iterator[set[int]]:
     """Yield the suspects that are called beside a function by unchanged code above it: by its callers, by theirs, and so on."""
     above = {function}
     for _ in range(POLICY.handed_down):
-        callers = {caller for each in above for caller in web.callers.get(each, frozenset()) if caller and not web.suspect(caller)}
-        yield {each for caller in callers - {function} for each in web.callees.get(caller, frozenset()) - {function} if web.suspect(each)}
+        callers = {caller for callee in above for caller in web.callers.get(callee, frozenset()) if caller and not web.suspect(caller)}
+        yield {
+            neighbour
+            for caller in callers - {function}
+            for neighbour in web.callees.get(caller, frozenset()) - {function}
+            if web.suspect(neighbour)
+        }
         above = callers
 
 
@@ -290,9 +299,9 @@ def _by_memory(web: Web, function: int) -> list[Link]:
     """Return suspects that allocate what a function frees, where runs allocate more: their counts are exact. Weights are evidence."""
     if not frees(web.functions[function]):
         return []
-    roots = [each for each in web.ran if web.is_root(each)]
-    owners = web.new.owners(roots, web.has_new_text, lambda each: reached(web.callees, each))
-    return [Link(each, LinkKind.MEMORY, POLICY.mentioned * POLICY.near) for each in sorted(owners)]
+    roots = [root for root in web.ran if web.is_root(root)]
+    owners = web.new.owners(roots, web.has_new_text, lambda caller: reached(web.callees, caller))
+    return [Link(owner, LinkKind.MEMORY, POLICY.mentioned * POLICY.near) for owner in sorted(owners)]
 
 
 def _by_data(web: Web, function: int) -> list[Link]:
@@ -301,7 +310,7 @@ def _by_data(web: Web, function: int) -> list[Link]:
     A suspect that does the same work on types laid out anew writes the same as before; it cannot make others execute more.
     """
     shared = _shared(web, function, Passed.exactly, web.functions[function].reads)
-    return [Link(each, LinkKind.DATA, weight, _named(shared[each])) for each, weight in _data_weights(web, function, shared)]
+    return [Link(suspect, LinkKind.DATA, weight, _named(shared[suspect])) for suspect, weight in _data_weights(web, function, shared)]
 
 
 def _by_structure(web: Web, function: int) -> list[Link]:
@@ -328,15 +337,15 @@ def _shared(
 ) -> dict[int, frozenset[str]]:
     """Return what suspects pass on `among` what is wanted of the function's data, by suspect, of those that pass on any."""
     others = web.laid_out_anew if function in web.works_more else frozenset()
-    found = ((each, among(passed, wanted)) for each, passed in web.passed.items() if each not in others)
-    return {each: names for each, names in found if names} if wanted else {}
+    passed_on = ((suspect, among(passed, wanted)) for suspect, passed in web.passed.items() if suspect not in others)
+    return {suspect: names for suspect, names in passed_on if names} if wanted else {}
 
 
 def _data_weights(web: Web, function: int, shared: Mapping[int, frozenset[str]]) -> Iterator[tuple[int, float]]:
     """Yield how much speaks for each suspect that shares data with a function: what its changed lines mention, and how near it is."""
     near = _near(web, function, web.callees) | _near(web, function, web.callers) if shared else set()
-    for each, names in shared.items():
-        yield each, web.passed[each].weight(names) * (POLICY.near if each in near else 1.0)
+    for suspect, names in shared.items():
+        yield suspect, web.passed[suspect].weight(names) * (POLICY.near if suspect in near else 1.0)
 
 
 def _near(web: Web, function: int, steps: Mapping[int, frozenset[int]]) -> set[int]:
@@ -356,11 +365,11 @@ def _nearest(web: Web, function: int, steps: Mapping[int, frozenset[int]], kind:
     seen = {function, 0}
     frontier = {function}
     while frontier:
-        frontier = {each for at in frontier for each in steps.get(at, frozenset())} - seen
+        frontier = {neighbour for at in frontier for neighbour in steps.get(at, frozenset())} - seen
         seen |= frontier
-        found = [each for each in frontier if web.suspect(each)]
-        if found:
-            return _weighted(dict.fromkeys(found, 1.0), kind)
+        suspects = [at for at in frontier if web.suspect(at)]
+        if suspects:
+            return _weighted(dict.fromkeys(suspects, 1.0), kind)
     return []
 
 
@@ -370,7 +379,7 @@ def _ancestors(web: Web, function: int, kind: LinkKind) -> list[Link]:
 
 def _weighted(weights: Mapping[int, float], kind: LinkKind) -> list[Link]:
     whole = sum(weights.values())
-    return [Link(each, kind, weights[each] / whole) for each in sorted(weights)]
+    return [Link(suspect, kind, weights[suspect] / whole) for suspect in sorted(weights)]
 
 
 def is_named_in(callee: FunctionInfo, caller: FunctionInfo) -> bool:
@@ -395,7 +404,7 @@ def work_moved(web: Web, cheaper: int, dearer: int) -> bool:
     return are_neighbours(web, cheaper, dearer)
 
 
-def are_neighbours(web: Web, one: int, other: int) -> bool:
+def are_neighbours(web: Web, function: int, other: int) -> bool:
     """Return whether one function calls the other, or the same function calls both."""
-    callers = [web.callers.get(each, frozenset()) for each in (one, other)]
-    return one in callers[1] or other in callers[0] or bool((callers[0] & callers[1]) - {0})
+    callers = [web.callers.get(callee, frozenset()) for callee in (function, other)]
+    return function in callers[1] or other in callers[0] or bool((callers[0] & callers[1]) - {0})

@@ -31,18 +31,18 @@ class Transfer:
 def netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -> tuple[dict[int, Guilt], tuple[Transfer, ...]]:
     """Set savings against extra cost where work moved between the two functions (split, merged, inlined, renamed, done in a loop)."""
     net, transfers = dict(guilt), []
-    ns = {suspect: found.ns for suspect, found in guilt.items()}
+    ns = {suspect: its_guilt.ns for suspect, its_guilt in guilt.items()}
     left = dict(credit)
-    saved_by, extra_by = ({each: _by_calls(found, each, sign) for each, found in guilt.items()} for sign in (-1, 1))
-    saves = {each: float(saved.sum()) < 0 for each, saved in {**left, **ns}.items()}
-    for suspect in [each for each in sorted(net, key=lambda each: -net[each].total_ns) if net[each].total_ns > 0]:
-        for other in sorted(each for each, is_saving in saves.items() if is_saving and each != suspect):
+    saved_by, extra_by = ({suspect: _by_calls(its_guilt, suspect, sign) for suspect, its_guilt in guilt.items()} for sign in (-1, 1))
+    saves = {function: float(saved.sum()) < 0 for function, saved in {**left, **ns}.items()}
+    for suspect in [guilty for guilty in sorted(net, key=lambda guilty: -net[guilty].total_ns) if net[guilty].total_ns > 0]:
+        for other in sorted(function for function, is_saving in saves.items() if is_saving and function != suspect):
             most = _movable(suspect, other, saved_by.get(other), extra_by[suspect], web)
             if not np.any(most):
                 continue
             transfer, before = Transfer(suspect, other, most), net[suspect]
             set_off = move(ns, left, transfer)
-            saves |= {each: float((ns[each] if each in ns else left[each]).sum()) < 0 for each in (suspect, other)}
+            saves |= {function: float((ns[function] if function in ns else left[function]).sum()) < 0 for function in (suspect, other)}
             transfers.append(transfer)
             gross, family = before.gross, before.family
             if not transfer.is_by_calls:  # counts are exact, and calls are seen against all that there were before
@@ -53,7 +53,7 @@ def netted(guilt: Mapping[int, Guilt], credit: Mapping[int, Floats], web: Web) -
                 its = net[other]
                 family = its.family if transfer.is_by_calls else family | its.family
                 net[other] = replace(its, set_off=its.set_off + set_off, moved=(*its.moved, suspect), family=family)
-    return {suspect: replace(found, ns=ns[suspect]) for suspect, found in net.items()}, tuple(transfers)
+    return {suspect: replace(its_guilt, ns=ns[suspect]) for suspect, its_guilt in net.items()}, tuple(transfers)
 
 
 def _movable(dearer: int, cheaper: int, saved: Mapping[int, Floats] | None, extra: Mapping[int, Floats], web: Web) -> Floats | float:
@@ -66,18 +66,20 @@ def _movable(dearer: int, cheaper: int, saved: Mapping[int, Floats] | None, extr
     return 0.0 if not saved or not extra else moved_through_others(web, cheaper, dearer, saved, extra)
 
 
-def may_move(web: Web, one: int, other: int) -> bool:
+def may_move(web: Web, function: int, other: int) -> bool:
     """Return whether work of two functions may be set against each other, whatever their calls turn out to cost."""
-    if work_moved(web, one, other) or work_moved(web, other, one):
+    if work_moved(web, function, other) or work_moved(web, other, function):
         return True
-    by_calls = any(web.new.moved_part(callee, each) > POLICY.most for each in (one, other) for callee in web.callees.get(each, ()))
-    return by_calls and are_neighbours(web, one, other)
+    by_calls = any(
+        web.new.moved_part(callee, caller) > POLICY.most for caller in (function, other) for callee in web.callees.get(caller, ())
+    )
+    return by_calls and are_neighbours(web, function, other)
 
 
 def _by_calls(guilt: Guilt, caller: int, sign: int) -> dict[int, Floats]:
     """Return what a suspect's own calls cost more (`sign` 1) or less (-1), (points,) ns by the function that it calls."""
-    made = {blame.at: blame.ns for blame in guilt.blames if blame.extra is Extra.CALLS and blame.caller == caller}
-    return {at: sign * ns for at, ns in made.items() if sign * ns.sum() > 0}
+    ns_by_callee = {blame.at: blame.ns for blame in guilt.blames if blame.extra is Extra.CALLS and blame.caller == caller}
+    return {at: sign * ns for at, ns in ns_by_callee.items() if sign * ns.sum() > 0}
 
 
 def move(ns: dict[int, Floats], left: dict[int, Floats], transfer: Transfer) -> Floats:

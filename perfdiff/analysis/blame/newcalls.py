@@ -41,22 +41,22 @@ class NewCalls:
         That is what the function is not called more often in all.
         """
         none = (0.0, 0.0)
-        (made, makes), (base, head) = self.edges.get((callee, caller), none), self.calls.get(caller, none)
-        more = makes - (made * head / base if base else 0.0)
+        (edge_base, edge_head), (base, head) = self.edges.get((callee, caller), none), self.calls.get(caller, none)
+        more = edge_head - (edge_base * head / base if base else 0.0)
         before, after = self.calls.get(callee, none)
         return min(max(1 - (after - before) / more, 0.0), 1.0) if more > 0 else 0.0
 
     def allocates_below(self, function: int, below: Collection[int]) -> bool:
         """Return whether most of what a function allocates more is allocated by functions that it calls (`below`)."""
-        more = {each: self.allocations[each][1] - self.allocations[each][0] for each in (function, *below) if each in self.allocations}
-        return any(more[each] > POLICY.most * more.get(function, 0.0) for each in below if each in more)
+        more = {at: self.allocations[at][1] - self.allocations[at][0] for at in (function, *below) if at in self.allocations}
+        return any(more[callee] > POLICY.most * more.get(function, 0.0) for callee in below if callee in more)
 
     def makers(self, function: int, is_changed: Callable[[int], bool]) -> dict[int, float]:
         """Return the changed functions that make the new calls of a function, directly or through unchanged ones, with their parts.
 
         A changed function makes them if each of its own calls makes more; else who calls it does.
         """
-        found: dict[int, float] = {}
+        makers: dict[int, float] = {}
         seen, frontier = {function, 0}, {function: 1.0}
         while frontier:
             above: dict[int, float] = {}
@@ -64,11 +64,11 @@ class NewCalls:
                 for caller, share in self._callers(at).items():
                     if caller in seen or share < POLICY.followed:
                         continue
-                    into = found if is_changed(caller) and self._calls_more(at, caller) else above
+                    into = makers if is_changed(caller) and self._calls_more(at, caller) else above
                     into[caller] = into.get(caller, 0.0) + part * share
-            seen |= set(above) | set(found)
+            seen |= set(above) | set(makers)
             frontier = above
-        return found
+        return makers
 
     def _callers(self, function: int) -> dict[int, float]:
         """Return the callers of a function's new calls, with the part of these that each makes."""
@@ -77,8 +77,8 @@ class NewCalls:
         return {caller: more / whole for caller, more in extra.items()}
 
     def _calls_more(self, callee: int, caller: int) -> bool:
-        made, own = self.edges[callee, caller], self.calls.get(caller, (0.0, 0.0))
-        before, after = (calls / of if of else 0.0 for calls, of in zip(made, own, strict=True))
+        edge_calls, own = self.edges[callee, caller], self.calls.get(caller, (0.0, 0.0))
+        before, after = (calls / of if of else 0.0 for calls, of in zip(edge_calls, own, strict=True))
         return after > before
 
     def owners(self, roots: Collection[int], is_changed: Callable[[int], bool], below: Callable[[int], set[int]]) -> frozenset[int]:
@@ -86,13 +86,15 @@ class NewCalls:
 
         `roots` are the functions that together allocate what a run does; `below` gives all that a function calls, directly or not.
         """
-        base, head = (sum(self.allocations.get(each, (0.0, 0.0))[side] for each in roots) for side in range(2))
+        base, head = (sum(self.allocations.get(root, (0.0, 0.0))[side] for root in roots) for side in range(2))
         if head <= POLICY.more_allocated * base:
             return frozenset()
         more = {
-            each for each, (before, after) in self.allocations.items() if is_changed(each) and after - before >= POLICY.most * (head - base)
+            function
+            for function, (before, after) in self.allocations.items()
+            if is_changed(function) and after - before >= POLICY.most * (head - base)
         }
-        return frozenset(each for each in more if not below(each) & more)
+        return frozenset(function for function in more if not below(function) & more)
 
 
 def new_calls(ledger: Ledger) -> NewCalls:
@@ -110,7 +112,7 @@ def _edges(ledger: Ledger) -> _Edges:
     ids: Ints = np.array([*ledger.ids, 0])
     sums: dict[tuple[int, int], Floats] = {}
     for (_, side), book in ledger.books.items():
-        for (callee, caller), made in book.edges.items():
+        for (callee, caller), calls in book.edges.items():
             both = sums.setdefault((int(ids[callee]), int(ids[caller])), np.zeros(2))
-            both[list(Side).index(side)] += median(made)
+            both[list(Side).index(side)] += median(calls)
     return {pair: (float(both[0]), float(both[1])) for pair, both in sums.items()}

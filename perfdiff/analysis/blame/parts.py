@@ -44,29 +44,29 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     before, after = ledger.pair(point)
     base, head = _median(before.self_ns), _median(after.self_ns)
     frame = _frame(point, ledger, functions, comparisons)
-    found = split(base, head, frame)
-    resolution = np.where(found.price > 0, RESOLUTION_NS, 0.0)
+    parts = split(base, head, frame)
+    resolution = np.where(parts.price > 0, RESOLUTION_NS, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        inputs_blur = np.where(found.inputs != 0, np.abs(found.inputs) * RESOLUTION_NS / found.per_call, 0.0)
-    made = [_made(book) for book in (before, after)]
-    a_call, a_call_blur = below(np.array([found.price, resolution]), frame)
+        inputs_blur = np.where(parts.inputs != 0, np.abs(parts.inputs) * RESOLUTION_NS / parts.per_call, 0.0)
+    outgoing = [_made(book) for book in (before, after)]
+    a_call, a_call_blur = below(np.array([parts.price, resolution]), frame)
     with np.errstate(divide="ignore", invalid="ignore"):
         call_blur = np.where(a_call > 0, a_call_blur / a_call, 0.0)  # as a part of what a call takes, whatever limits that
     remains = part_that_remains(frame.moved, frame.priced(a_call), before, after)
     frame = replace(frame, net=frame.net * remains[:, None])
-    balance = recursion.balance(frame.priced(a_call), _a_round(found.price, a_call, frame), frame.rings, before, after)
+    balance = recursion.balance(frame.priced(a_call), _a_round(parts.price, a_call, frame), frame.rings, before, after)
     frame = replace(frame, net=frame.net * balance)
-    unsure_calls = np.where(frame.one_sided, np.maximum(frame.calls_base, frame.calls_head), 0.0) + np.abs(made[1] - made[0])
+    unsure_calls = np.where(frame.one_sided, np.maximum(frame.calls_base, frame.calls_head), 0.0) + np.abs(outgoing[1] - outgoing[0])
     by_calls = frame.priced(a_call)
     return ChangeParts(
         base,
         head,
         _median(before.wall_ns),
         frame,
-        found.cost,
-        found.inputs,
+        parts.cost,
+        parts.inputs,
         by_calls,
-        np.minimum(np.abs(found.cost), HIDDEN_NS * unsure_calls),
+        np.minimum(np.abs(parts.cost), HIDDEN_NS * unsure_calls),
         inputs_blur,
         call_blur[:, None] * by_calls,
     )
@@ -74,7 +74,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
 
 def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> Frame:
     before, after = ledger.pair(point)
-    changes = [functions[each].change for each in ledger.ids]
+    changes = [functions[function].change for function in ledger.ids]
     added = np.array([change is Change.ADDED for change in changes], dtype=bool)
     rates, more = _rate_changes(before, after, added)
     numbers = recursion.rings(before, after)
@@ -83,14 +83,16 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
     return Frame(
         calls_base=_median(before.calls),
         calls_head=_median(after.calls),
-        mix=np.array([comparisons[each].mix.get(point, 1.0) if each in comparisons else 1.0 for each in ledger.ids]),
-        disjoint=np.array([each in comparisons and comparisons[each].disjoint for each in ledger.ids]),
+        mix=np.array([comparisons[function].mix.get(point, 1.0) if function in comparisons else 1.0 for function in ledger.ids]),
+        disjoint=np.array([function in comparisons and comparisons[function].disjoint for function in ledger.ids]),
         suspect=np.array([change.is_suspect for change in changes], dtype=bool),
         one_sided=np.array([change in (Change.ADDED, Change.REMOVED) for change in changes], dtype=bool),
         rates=rates,
         net=net,
         moved=mostly_moved(more, net),
-        apart=np.array([comparisons[each].apart.get(point, (0.0, 0.0)) if each in comparisons else (0.0, 0.0) for each in ledger.ids])
+        apart=np.array(
+            [comparisons[function].apart.get(point, (0.0, 0.0)) if function in comparisons else (0.0, 0.0) for function in ledger.ids]
+        )
         .reshape(-1, 2)
         .T,
         most=recursion.most(before, after, net, numbers),
@@ -150,10 +152,10 @@ def _median(sums: Floats) -> Floats:
 
 def _made(book: Book) -> Floats:
     """Return how many calls of probed functions each function makes in a run, (f,)."""
-    made = np.zeros((len(book.runs), book.calls.shape[1] + 1))
+    outgoing = np.zeros((len(book.runs), book.calls.shape[1] + 1))
     for (_, caller), calls in book.edges.items():
-        made[:, caller] += calls
-    return _median(made)[:-1]
+        outgoing[:, caller] += calls
+    return _median(outgoing)[:-1]
 
 
 def _rate_changes(before: Book, after: Book, added: Bools) -> tuple[Floats, Floats]:
@@ -182,12 +184,12 @@ def _rates(book: Book) -> dict[tuple[int, int], Floats]:
     """Return calls per call of the caller, (r,) by the columns of callee and caller; a run counts as one call of the start."""
     own = np.concatenate([book.calls, np.ones((len(book.runs), 1))], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return {(to, by): np.where(own[:, by] > 0, made / own[:, by], 0.0) for (to, by), made in book.edges.items()}
+        return {(to, by): np.where(own[:, by] > 0, calls / own[:, by], 0.0) for (to, by), calls in book.edges.items()}
 
 
 def _typical(rates: Mapping[tuple[int, int], Floats], width: int) -> Floats:
     """Return the medians of rates over runs as a matrix (f, f + 1) [callee, caller]."""
-    found = np.zeros((width, width + 1))
+    typical = np.zeros((width, width + 1))
     for pair, rate in rates.items():
-        found[pair] = median(rate)
-    return found
+        typical[pair] = median(rate)
+    return typical

@@ -26,8 +26,8 @@ def rings(before: Book, after: Book) -> Ints:
     edges = [edge for book in (before, after) for edge in book.edges if edge[1] < width]  # not from the start of a thread
     callees, callers = np.array(edges, dtype=np.int64).reshape(-1, 2).T
     graph = coo_array((np.ones(len(edges)), (callers, callees)), shape=(width, width))
-    found: Ints = connected_components(graph, connection="strong")[1]
-    return found
+    numbers: Ints = connected_components(graph, connection="strong")[1]
+    return numbers
 
 
 def most(before: Book, after: Book, net: Floats, numbers: Ints) -> Floats:
@@ -47,7 +47,7 @@ def by_ways(more: Floats, numbers: Ints, before: Book, after: Book) -> Floats:
     `more` has them by base's rates. Calls from outside that go less deep than most, or other ways, change the average rates of a ring none
     of whose functions does anything else: by no more calls than are made below them. What the ring has more or fewer of is kept.
     """
-    within, found = _within(numbers), more.copy()
+    within, corrected = _within(numbers), more.copy()
     for members in _concerned(more, within, numbers):
         sides = ring.both(before, after, members)
         if (expected := ring.expected(*sides)) is None:
@@ -55,8 +55,8 @@ def by_ways(more: Floats, numbers: Ints, before: Book, after: Book) -> Floats:
         of_ring, other, surplus = within & members[:, None], ring.other_calls(*sides), sides[1].inner - expected
         for some, real in ((of_ring & (more > 0), surplus), (of_ring & (more < 0), -surplus)):
             if total := float(np.abs(more[some]).sum()):
-                found[some] *= max(total - other, min(total, max(real, 0.0))) / total
-    return found
+                corrected[some] *= max(total - other, min(total, max(real, 0.0))) / total
+    return corrected
 
 
 def balance(extra_ns: Floats, a_round_ns: Floats, numbers: Ints, before: Book, after: Book) -> Floats:
@@ -91,28 +91,28 @@ def _concerned(extra: Floats, within: Bools, numbers: Ints) -> Iterator[Bools]:
 
 def _average(book: Book, within: Bools, numbers: Ints) -> Floats:
     """Return what calls of a ring take on one side, by callee and caller, (f, f + 1); infinity for calls of others, and unknown ones."""
-    callees, callers, made = _by_edge(book, book.edges)
+    callees, callers, edge_calls = _by_edge(book, book.edges)
     is_inner = within[callees, callers]
     of_ring = np.isin(numbers[callees], numbers[callees[is_inner]])
-    *_, at_edge = _by_edge(book, book.edges_ns)
-    calls = np.where(is_inner, book.medians["calls"][callees], made)
-    took_ns = np.where(is_inner, book.medians["wall_ns"][callees], at_edge)
-    known = of_ring & (calls > 0) & (took_ns > 0)
-    found = np.full(within.shape, np.inf)
-    found[callees[known], callers[known]] = took_ns[known] / calls[known]
-    return found
+    *_, edge_ns = _by_edge(book, book.edges_ns)
+    calls = np.where(is_inner, book.medians["calls"][callees], edge_calls)
+    took_ns = np.where(is_inner, book.medians["wall_ns"][callees], edge_ns)
+    timed = of_ring & (calls > 0) & (took_ns > 0)
+    average = np.full(within.shape, np.inf)
+    average[callees[timed], callers[timed]] = took_ns[timed] / calls[timed]
+    return average
 
 
 def _within(numbers: Ints) -> Bools:
     """Return which calls by callee and caller stay within a ring, (f, f + 1); the start of a thread, the last caller, is in none."""
-    found = np.zeros((len(numbers), len(numbers) + 1), dtype=bool)
-    found[:, :-1] = numbers[:, None] == numbers[None, :]
-    return found
+    within = np.zeros((len(numbers), len(numbers) + 1), dtype=bool)
+    within[:, :-1] = numbers[:, None] == numbers[None, :]
+    return within
 
 
 def _by_edge(book: Book, sums: Mapping[tuple[int, int], Floats]) -> tuple[Ints, Ints, Floats]:
     """Return callees, callers and what is known of their calls in a run, each (e,), of all pairs that occurred."""
     callees, callers = np.array([*book.edges], dtype=np.int64).reshape(-1, 2).T
     absent = np.zeros(len(book.runs))
-    each = np.array([sums.get(edge, absent) for edge in book.edges]).reshape(len(callees), len(book.runs))
-    return callees, callers, np.median(each, axis=1)
+    by_run = np.array([sums.get(edge, absent) for edge in book.edges]).reshape(len(callees), len(book.runs))
+    return callees, callers, np.median(by_run, axis=1)

@@ -38,16 +38,16 @@ def draw(ledger: Ledger, frames: Sequence[Frame], seed: int) -> Drawn | None:
     """Return what the parts are in `DRAWS` drawings of the blocks, or None where there are too few."""
     rng = np.random.default_rng(seed)
     blocks = [_shared_blocks(*ledger.pair(point)) for point in ledger.points]
-    if not blocks or min(len(each) for each in blocks) < LEAST_BLOCKS:
+    if not blocks or min(len(shared) for shared in blocks) < LEAST_BLOCKS:
         return None
-    places = rng.random((DRAWS, max(len(each) for each in blocks)))
-    found = []
+    places = rng.random((DRAWS, max(len(shared) for shared in blocks)))
+    drawings = []
     for point, frame, shared in zip(ledger.points, frames, blocks, strict=True):
         chosen = (places[:, : len(shared)] * len(shared)).astype(np.int64)
         base, head = (_medians(book, shared, chosen, NEGLIGIBLE * ledger.cost_ns(point)) for book in ledger.pair(point))
         parts = split(base, head, frame)
-        found.append((parts.cost, parts.inputs, below(parts.price, frame)))
-    cost, inputs, a_call = (np.stack([each[place] for each in found], axis=1) for place in range(3))
+        drawings.append((parts.cost, parts.inputs, below(parts.price, frame)))
+    cost, inputs, a_call = (np.stack([drawing[place] for drawing in drawings], axis=1) for place in range(3))
     return Drawn(cost, inputs, a_call)
 
 
@@ -71,21 +71,21 @@ def intervals(drawn: Mapping[int, Floats], blocks: int, confidence: float) -> di
     from scipy.special import ndtr, stdtrit
 
     tail = float(ndtr(math.sqrt(blocks / (blocks - 1)) * stdtrit(blocks - 1, (1 - confidence) / 2)))
-    found = {}
+    interval_by_suspect = {}
     for suspect, ns in drawn.items():
         draws = ns.sum(axis=1)
         low, high = np.quantile(draws, [tail, 1 - tail]).tolist()
-        found[suspect] = Interval(np.quantile(ns, tail, axis=0), (low, high), draws)
-    return found
+        interval_by_suspect[suspect] = Interval(np.quantile(ns, tail, axis=0), (low, high), draws)
+    return interval_by_suspect
 
 
-def how_often_first(found: Mapping[int, Interval]) -> dict[int, float]:
+def how_often_first(by_suspect: Mapping[int, Interval]) -> dict[int, float]:
     """Return in which part of the draws each suspect's guilt is the largest of these suspects'."""
-    if not found:
+    if not by_suspect:
         return {}
-    totals = np.stack([each.draws for each in found.values()])
+    totals = np.stack([interval.draws for interval in by_suspect.values()])
     often = np.bincount(totals.argmax(axis=0), minlength=len(totals)) / totals.shape[1]
-    return dict(zip(found, often.tolist(), strict=True))
+    return dict(zip(by_suspect, often.tolist(), strict=True))
 
 
 def blocks_of(ledger: Ledger) -> int:
@@ -93,8 +93,8 @@ def blocks_of(ledger: Ledger) -> int:
     return min((len(_shared_blocks(*ledger.pair(point))) for point in ledger.points), default=0)
 
 
-def scaled(cell: Floats, found: Floats, drawn: Floats) -> Floats:
-    """Return the draws (draws, points) of a blame that took the part `found` (points,) of a `cell` (points,), whose draws are `drawn`."""
-    whole, part = np.abs(cell), np.abs(found)
+def scaled(cell: Floats, blamed: Floats, drawn: Floats) -> Floats:
+    """Return the draws (draws, points) of a blame that took the part `blamed` (points,) of a `cell` (points,), whose draws are `drawn`."""
+    whole, part = np.abs(cell), np.abs(blamed)
     share = float(part.sum()) / float(whole.sum()) if whole.any() else 0.0
     return drawn * np.divide(part, whole, out=np.full_like(whole, share), where=whole > 0)

@@ -33,13 +33,13 @@ class Ring:
         called, made_by, entries, entries_ns = np.zeros(len(members)), np.zeros(len(members)), {}, {}
         for edge, calls in book.edges.items():
             callee, caller = edge
-            if not members[callee] or not (made := float(np.median(calls))):
+            if not members[callee] or not (count := float(np.median(calls))):
                 continue
             if caller < len(members) and members[caller]:
-                called[callee] += made
-                made_by[caller] += made
+                called[callee] += count
+                made_by[caller] += count
             else:
-                entries[edge] = made
+                entries[edge] = count
                 entries_ns[edge] = float(np.median(book.edges_ns[edge])) if edge in book.edges_ns else 0.0
         busiest = float(np.max(made_by / np.maximum(book.medians["calls"], 1.0)))
         return cls(called, busiest, entries, entries_ns)
@@ -64,14 +64,14 @@ class Ring:
 def both(before: Book, after: Book, members: Bools) -> tuple[Ring, Ring]:
     """Return a ring on both sides, where callers that took over a former one's calls go by its name."""
     base, head = Ring.of(before, members), Ring.of(after, members)
-    gone, new = ([edge for edge in one.entries if edge not in other.entries] for one, other in ((base, head), (head, base)))
+    gone, new = ([edge for edge in side.entries if edge not in other.entries] for side, other in ((base, head), (head, base)))
     names: dict[Edge, Edge] = {}
     for edge in new:
-        former = next((each for each in gone if _took_over(edge, each, base, head, after)), None)
+        former = next((candidate for candidate in gone if _took_over(edge, candidate, base, head, after)), None)
         if former is not None:
             gone.remove(former)
             names[edge] = former
-    entries, entries_ns = ({names.get(edge, edge): value for edge, value in each.items()} for each in (head.entries, head.entries_ns))
+    entries, entries_ns = ({names.get(edge, edge): value for edge, value in by_edge.items()} for by_edge in (head.entries, head.entries_ns))
     return base, replace(head, entries=entries, entries_ns=entries_ns)
 
 
@@ -92,9 +92,9 @@ def expected(base: Ring, head: Ring) -> float | None:
         return None
     if not (base.is_timed and head.is_timed):
         return base.inner * sum(head.entries.values()) / sum(base.entries.values())
-    in_base, in_head = (sum(made * side.below(edge) for edge, made in side.entries.items()) for side in (base, head))
+    in_base, in_head = (sum(calls * side.below(edge) for edge, calls in side.entries.items()) for side in (base, head))
     of_known = sum(head.entries.get(edge, 0.0) * base.below(edge) for edge in base.entries)
-    of_new = sum(made * head.below(edge) for edge, made in head.entries.items() if edge not in base.entries)
+    of_new = sum(calls * head.below(edge) for edge, calls in head.entries.items() if edge not in base.entries)
     return base.inner * _part(of_known, in_base) + head.inner * _part(of_new, in_head)
 
 
@@ -106,12 +106,12 @@ def other_calls(base: Ring, head: Ring) -> float:
     """
     if not (base.is_timed and head.is_timed):
         return 0.0
-    weights = {edge: made * (1 + base.below(edge)) for edge, made in base.entries.items()}
-    times = {edge: head.entries[edge] / made for edge, made in base.entries.items() if edge in head.entries}
+    weights = {edge: calls * (1 + base.below(edge)) for edge, calls in base.entries.items()}
+    times = {edge: head.entries[edge] / calls for edge, calls in base.entries.items() if edge in head.entries}
     usual = _weighted_median(times, weights)
-    differ = sum(abs(each - usual) * weights[edge] for edge, each in times.items())
+    differ = sum(abs(ratio - usual) * weights[edge] for edge, ratio in times.items())
     gone = sum(weight for edge, weight in weights.items() if edge not in times)
-    new = sum(made * (1 + head.below(edge)) for edge, made in head.entries.items() if edge not in base.entries)
+    new = sum(calls * (1 + head.below(edge)) for edge, calls in head.entries.items() if edge not in base.entries)
     return (differ + gone + new) * max(base.busiest, head.busiest)
 
 
@@ -122,7 +122,7 @@ def _part(some: float, all_of_them: float) -> float:
 def _weighted_median(values: Mapping[Edge, float], weights: Mapping[Edge, float]) -> float:
     """Return the least value that at least half of the weight does not exceed, 1 of none."""
     half, reached = sum(weights[edge] for edge in values) / 2, 0.0
-    for edge in sorted(values, key=lambda each: values[each]):
+    for edge in sorted(values, key=lambda edge: values[edge]):
         reached += weights[edge]
         if reached >= half:
             return values[edge]

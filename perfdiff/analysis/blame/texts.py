@@ -63,9 +63,9 @@ def only_sets_aside(info: FunctionInfo) -> bool:
         if source is None:
             return False
         telling = {line: text for line, text in lines if any(map(str.isalnum, text))}
-        found = [_ASSIGNMENT.fullmatch(text) for text in telling.values()]
+        assignments = [_ASSIGNMENT.fullmatch(text) for text in telling.values()]
         rest = frozenset(_WORD.findall("\n".join(text for line, text in source.code.items() if line not in telling)))
-        if not all(each is not None and rest.isdisjoint(_assigned(each["target"])) for each in found):
+        if not all(assignment is not None and rest.isdisjoint(_assigned(assignment["target"])) for assignment in assignments):
             return False
     return True
 
@@ -78,20 +78,20 @@ def _assigned(target: str) -> set[str]:
 
 def returned_words(info: FunctionInfo) -> frozenset[str]:
     """Return the names in what head's function returns; none where it returns nothing, or only constants that say how it ended."""
-    found = _returned("\n".join(info.head.code.values())) if info.head is not None else ()
-    names = {name for value in found for name in _WORD.findall(value)} - _STATUS - _KEYWORDS
+    values = _returned("\n".join(info.head.code.values())) if info.head is not None else ()
+    names = {name for value in values for name in _WORD.findall(value)} - _STATUS - _KEYWORDS
     return frozenset(name for name in names if not name.isupper())
 
 
 def _returned(code: str) -> Iterator[str]:
     """Yield what stands behind each `return`, up to the statement's end."""
     ends = ";" if _SEMICOLONS.search(code) else "\n"
-    for found in _RETURN.finditer(code):
-        open_brackets, at = 0, found.end()
+    for statement in _RETURN.finditer(code):
+        open_brackets, at = 0, statement.end()
         while at < len(code) and (code[at] != ends or open_brackets > 0):
             open_brackets += (code[at] in _OPENED) - (code[at] in _CLOSED)
             at += 1
-        yield code[found.end() : at]
+        yield code[statement.end() : at]
 
 
 def frees(info: FunctionInfo) -> bool:
@@ -135,7 +135,7 @@ class Texts:
         """Return the texts of its `dropped_lines` that say enough to be recognised elsewhere."""
         return self._once(self._dropped, function, lambda info: frozenset(line for _, line in dropped_lines(info) if _tells(line)))
 
-    def _once(self, known: dict[int, T], function: int, read: Callable[[FunctionInfo], T]) -> T:
-        if function not in known:
-            known[function] = read(self._functions[function])
-        return known[function]
+    def _once(self, cache: dict[int, T], function: int, read: Callable[[FunctionInfo], T]) -> T:
+        if function not in cache:
+            cache[function] = read(self._functions[function])
+        return cache[function]

@@ -113,12 +113,19 @@ def diagnose(patient: Patient) -> tuple[Cause, ...]:
     if guilt is None:  # named by elimination: its own calls are slower, and no extra cost of a run could be put down to it
         return (*shared, *_dependency(info), *(_done_once(patient, lines) or ([] if shared else _unexplained(patient))))
     waiting = _waiting(patient, guilt)
-    found = [*_more_calls(patient, guilt, lines), *_through_data(patient, guilt, lines), *_own(patient, guilt, lines)]
-    telling = sorted((each for each in found if each.ns > POLICY.telling * guilt.total_ns), key=lambda each: -each.ns)
+    explanations = [*_more_calls(patient, guilt, lines), *_through_data(patient, guilt, lines), *_own(patient, guilt, lines)]
+    telling = sorted(
+        (explanation for explanation in explanations if explanation.ns > POLICY.telling * guilt.total_ns),
+        key=lambda explanation: -explanation.ns,
+    )
     # Threads that share data wait for each other longer than the fetches take: where nothing else explains the time, or only what comes of
     # that, this does.
-    is_silent = not all(each.cause.name in _OF_SHARING for each in telling)
-    causes = [*(each.cause for each in waiting if each.ns or not is_silent), *_dependency(info), *(each.cause for each in telling)]
+    is_silent = not all(explanation.cause.name in _OF_SHARING for explanation in telling)
+    causes = [
+        *(explanation.cause for explanation in waiting if explanation.ns or not is_silent),
+        *_dependency(info),
+        *(explanation.cause for explanation in telling),
+    ]
     causes = causes or _unexplained(patient)
     return (*causes, *_also(patient, causes))
 
@@ -132,11 +139,11 @@ def _done_once(patient: Patient, lines: Claim | None) -> list[Cause]:
 def _worked(patient: Patient, lines: Claim | None) -> Iterator[Cause]:
     """Tell of the work that alone makes a function guilty, its atomic operations first, then of what it calls outside."""
     for counters, tell in ((("atomics",), ordered), (WORK_METRICS, work), (("divisions",), divided)):
-        if patient.places and not patient.places[0].counts.keys().isdisjoint(each for each in counters if each in patient.grown):
+        if patient.places and not patient.places[0].counts.keys().isdisjoint(counter for counter in counters if counter in patient.grown):
             yield tell(patient.places[0], lines)
     departures = patient.places[0].departures if patient.places else ()
     for leaving in (queries(departures), kernel_calls(departures), library_calls(departures)):
-        if any(f"{CALLS_OF}{each.name}" in patient.grown for each in leaving):
+        if any(f"{CALLS_OF}{departure.name}" in patient.grown for departure in leaving):
             yield left(patient.info, leaving)
 
 
@@ -147,15 +154,15 @@ def _waiting(patient: Patient, guilt: Guilt) -> list[Explanation]:
     the time, or where so many alone are a regression: what a busy machine adds to a wait, such as for a thread that holds a lock and has
     lost its CPU, is no reason for another cause.
     """
-    found = []
+    explanations = []
     for place, counter, through in _contended(patient):
         seen = place.counts[counter]
         at = patient.attribution.points.index(seen.point.id) if seen.point.id in patient.attribution.points else None
         extra_ns = guilt.total_ns if at is None else float(guilt.ns[at])
         cause = contention(place, counter, through, because(patient.info))
         is_enough = seen.explains(extra_ns) or counter in contended(place.info.id, place.counts, patient.ledger, patient.config)
-        found.append(Explanation(seen.most_ns if is_enough else 0.0, cause))
-    return found
+        explanations.append(Explanation(seen.most_ns if is_enough else 0.0, cause))
+    return explanations
 
 
 def _contended(patient: Patient) -> Iterator[tuple[MemoryEvidence, str, str | None]]:
@@ -213,7 +220,7 @@ def _leads_back(callee: int, caller: int, patient: Patient) -> bool:
     """Return whether calls of a function lead to calls of it again, or of its caller."""
     callees = patient.attribution.web.callees
     below = {callee} | reached(callees, callee)
-    return caller in below or any(callee in callees.get(each, frozenset()) for each in below)
+    return caller in below or any(callee in callees.get(function, frozenset()) for function in below)
 
 
 def _by_others(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
@@ -245,30 +252,30 @@ def _own(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterator[Explan
         return
     once = [Explanation(min(extra_ns, ns), cause) for extra_ns, cause in one_off(patient.study.first, POLICY.most * guilt.total_ns, lines)]
     yield from once
-    found = metrics.get("wall_ns") or metrics.get("self_ns")
+    time = metrics.get("wall_ns") or metrics.get("self_ns")
     grown = [Explanation(explained, _grown(metric, patient)) for metric in _GREW if (explained := _explains(metric, patient, ns))]
-    if found is None or found.base is None or found.head is None:
+    if time is None or time.base is None or time.head is None:
         yield from grown
         if info.change is Change.ADDED:
             yield Explanation(ns, Cause("new-work", claim("new-work")))
         return
-    before, after = found.base.growth, found.head.growth
+    before, after = time.base.growth, time.head.growth
     at_counted = guilt.own_ns(info.id, np.isin(patient.attribution.points, patient.places[0].points)) if patient.places else 0.0
     part = at_counted if at_counted > 0 else ns  # of the points that were counted: counts explain none of the others
-    counted = [replace(each, ns=each.ns * ns / part) for each in _by_counts(patient, part, lines)]
-    telling = [each for each in counted if each.ns > POLICY.telling * ns]
-    if not once and found.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
-        evidence = tuple(item for each in counted for item in each.cause.evidence)
-        beside = [each for each in telling if each.cause.name in _BESIDE]
-        says = claim("class-change", base=before, head=after, feature=found.feature, work=_work(patient), lines=lines)
+    counted = [replace(explanation, ns=explanation.ns * ns / part) for explanation in _by_counts(patient, part, lines)]
+    telling = [explanation for explanation in counted if explanation.ns > POLICY.telling * ns]
+    if not once and time.class_changed and {before, after} <= set(RISING) and RISING.index(after) > RISING.index(before):
+        evidence = tuple(item for explanation in counted for item in explanation.cause.evidence)
+        beside = [explanation for explanation in telling if explanation.cause.name in _BESIDE]
+        says = claim("class-change", base=before, head=after, feature=time.feature, work=_work(patient), lines=lines)
         yield Explanation(ns, Cause("class-change", says, evidence))
         yield from beside
     elif telling:
         yield from telling
     elif grown:
-        first = max(grown, key=lambda each: each.ns)
+        first = max(grown, key=lambda explanation: explanation.ns)
         cited = replace(first, cause=citing(first.cause, lines))
-        grown = [cited if each is first else each for each in grown]
+        grown = [cited if explanation is first else explanation for explanation in grown]
     elif lines and not once:
         yield Explanation(ns, Cause("more-work", _longer(patient, lines)))
     yield from grown
@@ -286,50 +293,50 @@ def _by_counts(patient: Patient, ns: float, lines: Claim | None) -> Iterator[Exp
     atomics = counts.get("atomics")
     if atomics is not None and atomics.grew:
         yield Explanation(min(ns, atomics.most_ns), ordered(patient.places[0], lines))
-    found = work_finding(counts)
-    if found is not None and found.grew:
-        yield Explanation(min(ns, found.most_ns), work(patient.places[0], lines))
+    work_count = work_finding(counts)
+    if work_count is not None and work_count.grew:
+        yield Explanation(min(ns, work_count.most_ns), work(patient.places[0], lines))
     divisions = counts.get("divisions")
     if divisions is not None and divisions.grew:
         yield Explanation(min(ns, divisions.most_ns), divided(patient.places[0], lines))
     yield from _departed(patient, _beyond_work(library_calls(departures), counts), ns)
     if longer := slower(departures):
-        more_ns = sum(float(each.longer_ns.sum()) for each in longer)
+        more_ns = sum(float(departure.longer_ns.sum()) for departure in longer)
         yield Explanation(min(ns, more_ns), prolonged(patient.info, longer))
     if patient.places:
         yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], lines))
     if works_more(counts):
         return
-    for found in missed_more(counts, patient.config):
-        if found.explains(ns):
-            yield Explanation(min(ns, found.most_ns), locality(patient.places[0], found.counter, lines))
+    for misses in missed_more(counts, patient.config):
+        if misses.explains(ns):
+            yield Explanation(min(ns, misses.most_ns), locality(patient.places[0], misses.counter, lines))
             break
 
 
 def _beyond_work(departures: Sequence[Departure], counts: Mapping[str, CountFinding]) -> tuple[Departure, ...]:
     """Return the calls that grew by more than the work that makes them: more of the same work is no other cause."""
-    found = work_finding(counts)
-    grown = found.head / found.base if found is not None and found.grew and found.base else 1.0
-    return tuple(each for each in departures if each.head > (1 + POLICY.telling) * grown * each.base or grown == 1.0)
+    work_count = work_finding(counts)
+    grown = work_count.head / work_count.base if work_count is not None and work_count.grew and work_count.base else 1.0
+    return tuple(departure for departure in departures if departure.head > (1 + POLICY.telling) * grown * departure.base or grown == 1.0)
 
 
 def _departed(patient: Patient, departures: Sequence[Departure], ns: float) -> Iterator[Explanation]:
     """Tell of calls that leave the project's code more often, as one cause."""
     if departures:
-        told = likeliest(patient.info, departures)
-        cause = left(patient.info, told, taken_ns(patient.info, told[0], patient.ledger))
-        yield Explanation(min(ns, sum(float(each.dearest_ns.sum()) for each in departures)), cause)
+        likely = likeliest(patient.info, departures)
+        cause = left(patient.info, likely, taken_ns(patient.info, likely[0], patient.ledger))
+        yield Explanation(min(ns, sum(float(departure.dearest_ns.sum()) for departure in departures)), cause)
 
 
 def _work(patient: Patient) -> Claim | None:
     """Tell how the work of a call grew, its own or what it calls outside, what may cost more; None where neither did."""
     place = patient.places[0] if patient.places else MemoryEvidence(patient.info, {})
-    found = work_finding(place.counts)
-    own_ns = found.most_ns if found is not None and found.grew else 0.0
-    outside = likeliest(patient.info, _beyond_work([each for each in place.departures if each.grew], place.counts))
-    if sum(float(each.dearest_ns.sum()) for each in outside) > own_ns:
+    work_count = work_finding(place.counts)
+    own_ns = work_count.most_ns if work_count is not None and work_count.grew else 0.0
+    outside = likeliest(patient.info, _beyond_work([departure for departure in place.departures if departure.grew], place.counts))
+    if sum(float(departure.dearest_ns.sum()) for departure in outside) > own_ns:
         return claim("it-does", does=calling_often(outside, taken_ns(patient.info, outside[0], patient.ledger)))
-    return claim("works-at", counter=found.counter, **compared(found)) if found is not None and own_ns else None
+    return claim("works-at", counter=work_count.counter, **compared(work_count)) if work_count is not None and own_ns else None
 
 
 def _longer(patient: Patient, lines: Claim | None) -> Claim:
@@ -338,11 +345,11 @@ def _longer(patient: Patient, lines: Claim | None) -> Claim:
     Where callees take a part that changes the ratio, it is that of the time without theirs.
     """
     own, whole = patient.metrics.get("self_ns"), patient.metrics.get("wall_ns")
-    found = own or whole
-    if found is None or found.ratio is None or found.ratio.is_unknown or too_short(patient.info.id, found.metric, patient.ledger):
+    time = own or whole
+    if time is None or time.ratio is None or time.ratio.is_unknown or too_short(patient.info.id, time.metric, patient.ledger):
         return claim("takes-longer", ratio=None, alone=False, lines=lines)
-    is_alone = bool(own and whole and whole.ratio and not whole.ratio.low <= found.ratio.value <= whole.ratio.high)
-    return claim("takes-longer", ratio=found.ratio.value, alone=is_alone, lines=lines)
+    is_alone = bool(own and whole and whole.ratio and not whole.ratio.low <= time.ratio.value <= whole.ratio.high)
+    return claim("takes-longer", ratio=time.ratio.value, alone=is_alone, lines=lines)
 
 
 def _explains(metric: str, patient: Patient, ns: float) -> float:
@@ -364,12 +371,12 @@ def _grown(metric: str, patient: Patient, lines: Claim | None = None, is_beside:
 
 def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
     """Tell of more allocation, and of locks held longer, that do not explain the time."""
-    told = {cause.name for cause in causes}
-    if "waits-outside" not in told:
+    cause_names = {cause.name for cause in causes}
+    if "waits-outside" not in cause_names:
         yield from _waits(patient)
     base, head = per_call(patient.info.id, "alloc_bytes", patient.ledger)
     clear = head > base * (1 + POLICY.telling) and head - base >= LEAST_BLOCK and grew(patient.info.id, "alloc_bytes", patient.ledger)
-    if clear and "more-allocation" not in told:
+    if clear and "more-allocation" not in cause_names:
         yield _grown("alloc_bytes", patient, is_beside=True)
     held = patient.metrics.get("lock_hold_ns")
     if (
@@ -377,13 +384,13 @@ def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
         and held.ratio is not None
         and held.q < patient.config.fdr
         and held.ratio.low > 1 + POLICY.telling
-        and "lock-hold" not in told
+        and "lock-hold" not in cause_names
     ):
         yield _grown("lock_hold_ns", patient, is_beside=True)
 
 
 def _waits(patient: Patient) -> tuple[Cause, ...]:
-    departures = [each for place in patient.places for each in place.departures]
+    departures = [departure for place in patient.places for departure in place.departures]
     return (waiting(patient.study.waits, departures),) if patient.study.waits else ()
 
 
@@ -415,9 +422,9 @@ def _through_data(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterat
 def _works(patient: Patient, at: FunctionInfo) -> Claim:
     """Tell what another function does more of, by its counts where they tell."""
     counts = next((place.counts for place in patient.places if place.info.id == at.id), {})
-    found = work_finding(counts)
-    if found is not None and found.grew:
-        return executes(found)
+    work_count = work_finding(counts)
+    if work_count is not None and work_count.grew:
+        return executes(work_count)
     missed = missed_more(counts, patient.config)
     return claim("misses", counter=missed[0].counter, **compared(missed[0])) if missed else claim("is-slower")
 
@@ -425,13 +432,19 @@ def _works(patient: Patient, at: FunctionInfo) -> Claim:
 def _unexplained(patient: Patient) -> list[Cause]:
     """Tell what grew most with the time, though it explains too little of it; only where nothing did, it may be the machine."""
     config = patient.config
-    found = [patient.metrics[metric] for metric in _GREW if metric in patient.metrics]
-    grown = [(each.ratio, each.metric, each.stratum) for each in found if each.ratio and each.q < config.fdr and each.ratio.low > 1]
+    findings = [patient.metrics[metric] for metric in _GREW if metric in patient.metrics]
+    grown = [
+        (finding.ratio, finding.metric, finding.stratum)
+        for finding in findings
+        if finding.ratio and finding.q < config.fdr and finding.ratio.low > 1
+    ]
     counts = patient.places[0].counts if patient.places else {}
-    grown += [(each.ratio, each.counter, each.point.label) for each in counts.values() if each.grew and is_beyond_sharing(each, counts)]
+    grown += [
+        (count.ratio, count.counter, count.point.label) for count in counts.values() if count.grew and is_beyond_sharing(count, counts)
+    ]
     if not grown and (waits := _waits(patient)):
         return list(waits)
     if not grown:
         return [time_only(patient.info, counts)]
-    ratio, metric, stratum = max(grown, key=lambda each: each[0].low)
+    ratio, metric, stratum = max(grown, key=lambda growth: growth[0].low)
     return [Cause(_GREW.get(metric, "more-work"), claim("explains-little", counter=metric, ratio=ratio.value, stratum=stratum))]

@@ -52,11 +52,11 @@ def named(
     functions: Sequence[FunctionFinding], folded: Sequence[Folded], suspects: Sequence[ExtraWork], sharing: Sharing | None = None
 ) -> list[FunctionFinding]:
     """Return findings in which guilty callers whose own text is the same stand behind the folded function that they are slower through."""
-    works = {each.function: each for each in suspects}
-    order = _once([each for finding in functions for each in _apart(finding, folded, works, sharing or {})], folded)
-    places = sorted((each for each in order if each.rank is not None), key=lambda each: each.rank or 0)
-    rank = {id(each): place for place, each in enumerate(places, 1)}
-    return [replace(each, rank=rank.get(id(each))) for each in order]
+    works = {work.function: work for work in suspects}
+    order = _once([apart for finding in functions for apart in _apart(finding, folded, works, sharing or {})], folded)
+    places = sorted((finding for finding in order if finding.rank is not None), key=lambda finding: finding.rank or 0)
+    rank = {id(finding): place for place, finding in enumerate(places, 1)}
+    return [replace(finding, rank=rank.get(id(finding))) for finding in order]
 
 
 def _once(findings: Sequence[FunctionFinding], folded: Sequence[Folded]) -> list[FunctionFinding]:
@@ -64,13 +64,13 @@ def _once(findings: Sequence[FunctionFinding], folded: Sequence[Folded]) -> list
 
     The bounds of the sum are the sums of the bounds, which is too wide where callers vary apart.
     """
-    numbers = {each.info.id for each in folded}
-    found: dict[object, FunctionFinding] = {}
-    for each in findings:
-        key = each.info.id if each.info.id in numbers else id(each)
-        first = found.get(key)
-        found[key] = each if first is None else _joined(first, each)
-    return list(found.values())
+    numbers = {function.info.id for function in folded}
+    by_key: dict[object, FunctionFinding] = {}
+    for finding in findings:
+        key = finding.info.id if finding.info.id in numbers else id(finding)
+        first = by_key.get(key)
+        by_key[key] = finding if first is None else _joined(first, finding)
+    return list(by_key.values())
 
 
 def _joined(first: FunctionFinding, other: FunctionFinding) -> FunctionFinding:
@@ -94,10 +94,10 @@ def _apart(
         yield finding
         return
     fetched = {function: place.counts["hitm"].extra for function, place in sharing.items()} if waiting else {}
-    priced = [fetched.get(each.info.id, works[each.info.id].total_ns if each.info.id in works else 1.0) for each in guilty]
-    for each, part in zip(guilty, priced, strict=True):
-        yield _told(finding, each, works.get(each.info.id), sharing.get(each.info.id) if waiting else None, part / sum(priced))
-    names = tuple(each.info.name for each in guilty)
+    priced = [fetched.get(culprit.info.id, works[culprit.info.id].total_ns if culprit.info.id in works else 1.0) for culprit in guilty]
+    for culprit, part in zip(guilty, priced, strict=True):
+        yield _told(finding, culprit, works.get(culprit.info.id), sharing.get(culprit.info.id) if waiting else None, part / sum(priced))
+    names = tuple(culprit.info.name for culprit in guilty)
     reason = claim("slower-through", names=names)
     yield replace(
         finding,
@@ -146,9 +146,9 @@ def _causes(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, waiti
     that stretches whatever else it does, and who waits for a lock by trying again executes more.
     """
     lines = cited_lines(guilty.info)
-    rest = [each for each in host.causes if each.name != DEPENDENCY or not lines]
-    shared = [each for each in rest if each.name in SHARING]
-    others = [each for each in rest if each.name not in SHARING]
+    rest = [cause for cause in host.causes if cause.name != DEPENDENCY or not lines]
+    shared = [cause for cause in rest if cause.name in SHARING]
+    others = [cause for cause in rest if cause.name not in SHARING]
     more = _counted(work) if work else ()
     if waiting is not None:
         return (contention(waiting, "hitm", None, because(guilty.info)), *more, *others)
@@ -175,15 +175,15 @@ def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[i
     """
     if finding.info.change is not Change.AFFECTED:
         return []
-    held = [each for each in folded if finding.info.id in each.hosts and each.info.change.is_suspect]
-    rewritten = [each for each in held if each.info.change is not Change.AFFECTED]
+    held = [function for function in folded if finding.info.id in function.hosts and function.info.change.is_suspect]
+    rewritten = [function for function in held if function.info.change is not Change.AFFECTED]
     if finding.rests_on in ALLOCATION:
         held, works = rewritten, {}
     held = rewritten or held
-    working = sorted((each for each in held if each.info.id in works), key=lambda each: -works[each.info.id].total_ns)
+    working = sorted((function for function in held if function.info.id in works), key=lambda function: -works[function.info.id].total_ns)
     if working:
         least = POLICY.telling * works[working[0].info.id].total_ns
-        return [each for each in working if works[each.info.id].total_ns >= least]
+        return [function for function in working if works[function.info.id].total_ns >= least]
     if len(held) < 2:
         return held
     most = max(held, key=_more_calls)
@@ -195,12 +195,16 @@ def _caller_behind(called: Folded, held: Sequence[Folded], host: FunctionFinding
 
     A caller does if it is called more by about as much itself, or if the host reaches `called` through such callers alone.
     """
-    callers = [each for each in held if called.info.id in each.info.calls and each.info.id not in called.info.calls | {called.info.id}]
+    callers = [
+        function
+        for function in held
+        if called.info.id in function.info.calls and function.info.id not in called.info.calls | {called.info.id}
+    ]
     if called.info.id in host.info.calls:
-        callers = [each for each in callers if _more_calls(each) >= POLICY.most * _more_calls(called)]
+        callers = [function for function in callers if _more_calls(function) >= POLICY.most * _more_calls(called)]
     if not callers:
         return called
-    rest = [each for each in held if each is not called]
+    rest = [function for function in held if function is not called]
     return _caller_behind(max(callers, key=_more_calls), rest, host)
 
 

@@ -29,23 +29,23 @@ _SHOWN_LINES = 2  # of a function's text that make a call
 
 def queries(departures: Sequence[Departure]) -> tuple[Departure, ...]:
     """Return what is sent more often to other processes, such as databases."""
-    return _sent(each for each in departures if each.grew and each.is_query)
+    return _sent(departure for departure in departures if departure.grew and departure.is_query)
 
 
 def _sent(asked: Iterable[Departure]) -> tuple[Departure, ...]:
     """Return queries without those that prepare what others of them execute: a statement that is prepared and executed is one query."""
-    found = tuple(asked)
-    return tuple(each for each in found if not prepares(each.name)) or found
+    departures = tuple(asked)
+    return tuple(departure for departure in departures if not prepares(departure.name)) or departures
 
 
 def kernel_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
     """Return the system calls among what is called outside more often."""
-    return tuple(each for each in departures if each.grew and each.enters_kernel and not each.is_query)
+    return tuple(departure for departure in departures if departure.grew and departure.enters_kernel and not departure.is_query)
 
 
 def library_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
     """Return what is called outside more often without being a system call, or a query, each time."""
-    return tuple(each for each in departures if each.grew and not each.enters_kernel and not each.is_query)
+    return tuple(departure for departure in departures if departure.grew and not departure.enters_kernel and not departure.is_query)
 
 
 def likeliest(info: FunctionInfo, departures: Sequence[Departure]) -> tuple[Departure, ...]:
@@ -54,15 +54,15 @@ def likeliest(info: FunctionInfo, departures: Sequence[Departure]) -> tuple[Depa
     What a call costs is known only where it was timed. Calls in the place of others of the same name come behind those that nothing made
     before.
     """
-    most = max((float(each.dearest_ns.sum()) for each in departures), default=0.0)
-    alike = [each for each in departures if each.dearest_ns.sum() >= POLICY.most * most]
-    if any(each.spans_ns.any() for each in alike):
+    most = max((float(departure.dearest_ns.sum()) for departure in departures), default=0.0)
+    alike = [departure for departure in departures if departure.dearest_ns.sum() >= POLICY.most * most]
+    if any(departure.spans_ns.any() for departure in alike):
         return tuple(departures[:TOLD])
     changed = [text for _, text in changed_lines(info)]
 
-    def rank(each: Departure) -> tuple[bool, bool]:
-        call = _calling(each.name)
-        return not any(call.search(text) for text in changed), each.instead_of is not None
+    def rank(departure: Departure) -> tuple[bool, bool]:
+        call = _calling(departure.name)
+        return not any(call.search(text) for text in changed), departure.instead_of is not None
 
     return tuple(sorted(alike, key=rank)[:TOLD])
 
@@ -116,7 +116,10 @@ def calling_often(named: Sequence[Departure], own_ns: float = math.inf) -> Claim
         in_run=_in_one_run(first),
         head_ns=first.head_ns,
         is_all=first.head_ns is not None and first.head * first.head_ns > _NEARLY * own_ns,
-        others=tuple(claim("and-calls", name=each.name, base=each.base, head=each.head, instead_of=each.instead_of) for each in others),
+        others=tuple(
+            claim("and-calls", name=departure.name, base=departure.base, head=departure.head, instead_of=departure.instead_of)
+            for departure in others
+        ),
     )
 
 
@@ -148,21 +151,21 @@ def _in_one_run(departure: Departure) -> Claim | None:
     return None if is_same else claim("in-one-run", base=departure.base_run, head=departure.head_run)
 
 
-def _per_element(told: Sequence[Departure]) -> bool:
+def _per_element(departures: Sequence[Departure]) -> bool:
     """Return whether how many a call sends grows with the points, and did not before."""
-    base, head = (sum((getattr(each, name) for each in told), np.zeros(1)) for name in ("base_rates", "head_rates"))
-    made = head[head > 0]
-    return len(made) > 1 and made.max() >= _SEVERAL * made.min() and base.max() < _SEVERAL * max(base.min(), 1.0)
+    base, head = (sum((getattr(departure, name) for departure in departures), np.zeros(1)) for name in ("base_rates", "head_rates"))
+    sent = head[head > 0]
+    return len(sent) > 1 and sent.max() >= _SEVERAL * sent.min() and base.max() < _SEVERAL * max(base.min(), 1.0)
 
 
-def _queries_a_call(told: Sequence[Departure]) -> Evidence:
-    same = [each for each in told if each.point.id == told[0].point.id]
-    return Evidence("queries a call", sum(each.base for each in same), sum(each.head for each in same))
+def _queries_a_call(departures: Sequence[Departure]) -> Evidence:
+    same = [departure for departure in departures if departure.point.id == departures[0].point.id]
+    return Evidence("queries a call", sum(departure.base for departure in same), sum(departure.head for departure in same))
 
 
 def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[float, float], lines: Claim | None) -> Cause | None:
     """Tell how many queries a call sends through a function that it calls more often; None where that sends none."""
-    sent = _sent(each for each in departures if each.is_query and each.head >= _SENT)
+    sent = _sent(departure for departure in departures if departure.is_query and departure.head >= _SENT)
     if not sent:
         return None
     sums = _queries_a_call(sent)
@@ -175,24 +178,29 @@ def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[floa
 
 def slower(departures: Sequence[Departure]) -> tuple[Departure, ...]:
     """Return what is called outside as often as before and takes longer each time, what costs most first."""
-    found = [each for each in departures if each.takes_longer and not each.grew]
-    return tuple(sorted(found, key=lambda each: (-each.longer_ns.sum(), each.name)))
+    longer = [departure for departure in departures if departure.takes_longer and not departure.grew]
+    return tuple(sorted(longer, key=lambda departure: (-departure.longer_ns.sum(), departure.name)))
 
 
 def prolonged(info: FunctionInfo, departures: Sequence[Departure]) -> Cause:
     """Tell how much longer each call of functions outside takes."""
     named = departures[:TOLD]
     calls = tuple(
-        claim("call-takes-longer", name=each.name, at=each.point.label, base_ns=each.base_ns, head_ns=each.head_ns or 0.0) for each in named
+        claim(
+            "call-takes-longer", name=departure.name, at=departure.point.label, base_ns=departure.base_ns, head_ns=departure.head_ns or 0.0
+        )
+        for departure in named
     )
-    evidence = tuple(Evidence(f"time of {each.name}, ns a call", each.base_ns or 0.0, each.head_ns or 0.0) for each in named)
+    evidence = tuple(
+        Evidence(f"time of {departure.name}, ns a call", departure.base_ns or 0.0, departure.head_ns or 0.0) for departure in named
+    )
     return Cause("library-time", claim("library-time", calls=calls, lines=_calls_of(info, named[0].name)), evidence)
 
 
-def _evidence(each: Departure) -> tuple[Evidence, Evidence]:
+def _evidence(departure: Departure) -> tuple[Evidence, Evidence]:
     return (
-        Evidence(f"{CALLS_OF}{each.name}", each.base, each.head),
-        Evidence(f"{CALLS_OF}{each.name} a run", each.base_run, each.head_run),
+        Evidence(f"{CALLS_OF}{departure.name}", departure.base, departure.head),
+        Evidence(f"{CALLS_OF}{departure.name} a run", departure.base_run, departure.head_run),
     )
 
 

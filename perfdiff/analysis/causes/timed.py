@@ -66,7 +66,7 @@ def by_lines(finding: FunctionFinding, grown: tuple[LineGrowth, ...]) -> Functio
 
     Blocks a call hide such a line where others, of callees without a probe too, run less often.
     """
-    line = next((each for each in grown if each.is_of(finding.info)), None)
+    line = next((growth for growth in grown if growth.is_of(finding.info)), None)
     if line is None or not finding.causes or finding.causes[0].name != TIME_ONLY:
         return finding
     says = claim(

@@ -26,7 +26,7 @@ def clocks(tables: Sequence[SampleTable]) -> set[str]:
     if not names:
         return set()
     order = np.argsort(np.concatenate([of.runs for _, of in seen]), kind="stable")
-    least, most = (np.concatenate(each)[order] for each in zip(*(_ends(table, of, names) for table, of in seen), strict=True))
+    least, most = (np.concatenate(ends)[order] for ends in zip(*(_ends(table, of, names) for table, of in seen), strict=True))
     rises = np.all(least[2:] > most[:-2], axis=0)
     return {names[place] for place in np.flatnonzero(rises).tolist()}
 

@@ -66,21 +66,21 @@ class Comparison:
     @property
     def differ(self) -> float:
         """Return the p-value of no difference between machines in any material stratum, for all of them at once."""
-        return min(1.0, self.tested * min((each.contrast.differ for each in self.strata if each.material), default=1.0))
+        return min(1.0, self.tested * min((stratum.contrast.differ for stratum in self.strata if stratum.material), default=1.0))
 
     @property
     def is_material(self) -> bool:
         """Return whether any stratum is a share of a run worth reporting on."""
-        return any(each.material for each in self.strata)
+        return any(stratum.material for stratum in self.strata)
 
     @property
     def p_anywhere(self) -> float:
         """Return the p-value of no effect in any stratum, be it a share of a run or not, for all of them at once."""
-        return min(1.0, len(self.strata) * min((each.contrast.p for each in self.strata), default=1.0))
+        return min(1.0, len(self.strata) * min((stratum.contrast.p for stratum in self.strata), default=1.0))
 
     def p_beyond(self, least: float) -> float:
         """Return the p-value of no effect beyond `least` (log scale) in any material stratum, for all of them at once."""
-        return min(1.0, self.tested * min((each.contrast.p_beyond(least) for each in self.strata if each.material), default=1.0))
+        return min(1.0, self.tested * min((stratum.contrast.p_beyond(least) for stratum in self.strata if stratum.material), default=1.0))
 
     @property
     def tested(self) -> int:
@@ -95,4 +95,4 @@ class Comparison:
 
 def tested(strata: Sequence[StratumContrast]) -> int:
     """Return how many strata are looked at."""
-    return max(1, sum(each.material for each in strata))
+    return max(1, sum(stratum.material for stratum in strata))

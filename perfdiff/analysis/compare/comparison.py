@@ -75,7 +75,7 @@ class _Seen:
     def by_machine(self) -> dict[int, Contrast]:
         """Return what its runs on each of several machines show by themselves."""
         alone = {machine: contrasts(on_machine(self.panel, self.question, machine))[0] for machine in machines_of(self.panel)}
-        return {machine: found for machine, found in alone.items() if found is not None}
+        return {machine: contrast for machine, contrast in alone.items() if contrast is not None}
 
 
 def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | None:
@@ -96,17 +96,17 @@ def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | 
     by_octaves = bool(yardstick.strata) and yardstick.moved
     labels = (_octaves(yardstick.expected[0]), _octaves(yardstick.expected[1])) if by_octaves else (tables.base.point, tables.head.point)
     sides = [lines(table, of, values) for table, of, values in zip(tables.sides, labels, ratios, strict=True)]
-    found = [levels(of, mask, fine=_is_fine(question)) for of, mask in zip(sides, yardstick.masks, strict=True)]
-    octaves = panel(*by_label(found, sides, ledger)) if by_octaves else None
+    side_levels = [levels(of, mask, fine=_is_fine(question)) for of, mask in zip(sides, yardstick.masks, strict=True)]
+    octaves = panel(*by_label(side_levels, sides, ledger)) if by_octaves else None
     shares = [ledger.grids[side].spread(of.runs, mean[None]) for side, of, mean in zip(Side, tables.members, yardstick.means, strict=True)]
-    means = [_mean_costs(question, side, each, ledger) for side, each in zip(Side, shares, strict=True)]
-    mixes = [np.log(each) for each in shares]
+    means = [_mean_costs(question, side, share, ledger) for side, share in zip(Side, shares, strict=True)]
+    mixes = [np.log(share) for share in shares]
     costs = means[0] + mixes[0]
     at = _dearest(costs)
     dearest = None if at is None else (ledger.labels.get(ledger.points[at], ""), math.exp(_middle(costs[at])))
     runs = []
-    for side, of, each, mean, mix in zip(Side, sides, found, means, mixes, strict=True):
-        at_points = ledger.grids[side].spread(of.runs, each[:0] if by_octaves else each)
+    for side, of, of_side, mean, mix in zip(Side, sides, side_levels, means, mixes, strict=True):
+        at_points = ledger.grids[side].spread(of.runs, of_side[:0] if by_octaves else of_side)
         runs.append(np.concatenate([at_points, mean, _only_at(mean, at), mix], axis=1))
     misfit = _misfit(labels[0], ratios[0]) if by_octaves else 0.0
     materials, average = _materials(question, yardstick.masks, ledger), average_of(question.base.function, question.metric, ledger)
@@ -117,24 +117,24 @@ def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> lis
     """Compare the runs of both sides in all questions at once."""
     if not asked:
         return []
-    sides = (np.concatenate([each.runs[place] for each in asked], axis=1) for place in range(len(Side)))
+    sides = (np.concatenate([statistics.runs[place] for statistics in asked], axis=1) for place in range(len(Side)))
     together = panel(*(ledger.grids[side].runs(values) for side, values in zip(Side, sides, strict=True)))
-    found, first, comparisons = contrasts(together), 0, []
-    for each in asked:
-        last = first + each.runs[0].shape[1]
-        compared = _compared(each, together, first, found[first:last], config)
+    row_contrasts, first, comparisons = contrasts(together), 0, []
+    for statistics in asked:
+        last = first + statistics.runs[0].shape[1]
+        compared = _compared(statistics, together, first, row_contrasts[first:last], config)
         comparisons.append(replace(compared, ratio=compared.ratio and as_resolved(compared.ratio, compared, ledger)))
         first = last
     return comparisons
 
 
-def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None], config: CompareConfig) -> Comparison:
-    """Return what is `found` of the question whose rows stand in a panel from `first` on."""
-    *at_points, mean, at_dearest, mix = found
+def _compared(asked: Asked, of: Panel, first: int, row_contrasts: Sequence[Contrast | None], config: CompareConfig) -> Comparison:
+    """Return the comparison of a question whose rows stand in a panel from `first` on, by the contrasts of these rows."""
+    *at_points, mean, at_dearest, mix = row_contrasts
     if asked.octaves is not None:
         seen = [
-            replace(each, summary=replace(each.summary, contrast=_less_sure(each.summary.contrast, asked.misfit)))
-            for each in _shown(asked, asked.octaves, 0, contrasts(asked.octaves))
+            replace(stratum_row, summary=replace(stratum_row.summary, contrast=_less_sure(stratum_row.summary.contrast, asked.misfit)))
+            for stratum_row in _shown(asked, asked.octaves, 0, contrasts(asked.octaves))
         ]
     else:
         seen = [*_shown(asked, of, first, at_points)]
@@ -144,9 +144,9 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
                 name = f"{MEAN} at {point}" if point else MEAN
                 everything = Stratum(name, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
                 seen.append(_Seen(everything, of, row, StratumContrast(name, False, shown, asked.is_material(point))))
-    strata = tuple(each.summary for each in seen)
-    worst = _worst(strata, config, {each.summary.name: each.stratum for each in seen}, asked)
-    place = None if worst is None else next(each for each in seen if each.summary is worst)
+    strata = tuple(stratum_row.summary for stratum_row in seen)
+    worst = _worst(strata, config, {stratum_row.summary.name: stratum_row.stratum for stratum_row in seen}, asked)
+    place = None if worst is None else next(stratum_row for stratum_row in seen if stratum_row.summary is worst)
     question = asked.question
     typical = None if place is None else _typical_of(asked, place.stratum)
     unseen = question.tables.unseen
@@ -158,7 +158,7 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
         worst=worst,
         typical=typical,
         ratio=as_ratio(worst.contrast, config.confidence, tested(strata)) if worst else None,
-        p=min(1.0, min((each.contrast.p for each in strata if each.material), default=1.0) * tested(strata)),
+        p=min(1.0, min((stratum.contrast.p for stratum in strata if stratum.material), default=1.0) * tested(strata)),
         floor=seen[0].floor(config.seed) if seen else math.inf,
         mix=asked.yardstick.mix,
         mix_ratio=as_ratio(mix, config.confidence) if mix else None,
@@ -169,9 +169,9 @@ def _compared(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | No
     )
 
 
-def _shown(asked: Asked, of: Panel, first: int, found: Sequence[Contrast | None]) -> Iterator[_Seen]:
+def _shown(asked: Asked, of: Panel, first: int, row_contrasts: Sequence[Contrast | None]) -> Iterator[_Seen]:
     """Yield what each stratum shows that has runs enough to show anything; in the panel they stand from `first` on."""
-    for place, (stratum, shown) in enumerate(zip(asked.yardstick.strata, found, strict=False)):
+    for place, (stratum, shown) in enumerate(zip(asked.yardstick.strata, row_contrasts, strict=False)):
         if shown is not None:
             material = bool(asked.material[place])
             yield _Seen(stratum, of, first + place, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
@@ -184,15 +184,15 @@ def _less_sure(shown: Contrast, misfit: float) -> Contrast:
 def _log_ratios(question: Question, expected: Sides) -> Sides | None:
     """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent; None where it is on a whole side."""
     least = _least(question.metric)
-    found = []
+    ratios = []
     for table, of in zip(question.tables.sides, expected, strict=True):
         with np.errstate(divide="ignore", invalid="ignore"):
             values = np.log(np.maximum(table.metrics[question.metric], least) / of)
         values[~np.isfinite(values)] = np.nan
         if not np.isfinite(values).any():
             return None
-        found.append(values)
-    return found[0], found[1]
+        ratios.append(values)
+    return ratios[0], ratios[1]
 
 
 def _least(metric: str) -> float:
@@ -245,8 +245,8 @@ def _mean_costs(question: Question, side: Side, shares: Floats, ledger: Ledger) 
 
 def _dearest(costs: Floats) -> int | None:
     """Return at which of several points calls cost most on average, given the logarithms of runs' means (points, 1, runs)."""
-    known = np.flatnonzero(np.isfinite(costs).any(axis=(1, 2)))
-    return int(max(known, key=lambda point: _middle(costs[point]))) if len(known) > 1 else None
+    measured = np.flatnonzero(np.isfinite(costs).any(axis=(1, 2)))
+    return int(max(measured, key=lambda point: _middle(costs[point]))) if len(measured) > 1 else None
 
 
 def _middle(costs: Floats) -> float:
@@ -255,10 +255,10 @@ def _middle(costs: Floats) -> float:
 
 def _only_at(values: Floats, point: int | None) -> Floats:
     """Return the values (points, k, runs) of one point, NaN at all others."""
-    found = np.full_like(values, np.nan)
+    at_point = np.full_like(values, np.nan)
     if point is not None:
-        found[point] = values[point]
-    return found
+        at_point[point] = values[point]
+    return at_point
 
 
 def _materials(question: Question, masks: Sequence[Bools], ledger: Ledger) -> Bools:
@@ -267,17 +267,17 @@ def _materials(question: Question, masks: Sequence[Bools], ledger: Ledger) -> Bo
     All do where no sums are kept, for then nothing can be called immaterial.
     """
     metric, column = question.metric, ledger.place[question.base.function]
-    found = np.zeros(len(masks[0]), dtype=bool)
+    material = np.zeros(len(masks[0]), dtype=bool)
     if any(metric not in book.medians for book in ledger.books.values()):
-        return ~found
+        return ~material
     for side, (table, mask, (points, at)) in enumerate(zip(question.tables.sides, masks, question.tables.at_points, strict=True)):
         costs = np.where(at, np.nan_to_num(table.metrics[metric]) * table.weight, 0.0)
         of_strata = mask.astype(np.float64) @ costs.T
         for point, cost, whole in zip(points.tolist(), of_strata.T, costs.sum(axis=1).tolist(), strict=True):
             book = ledger.pair(point)[side] if point in ledger.points else None
             if book is not None and (own := float(book.medians[metric][column])) > 0:
-                found |= (cost > 0) & (cost >= POLICY.material * _whole_run(book, metric) / own * whole)
-    return found
+                material |= (cost > 0) & (cost >= POLICY.material * _whole_run(book, metric) / own * whole)
+    return material
 
 
 def _whole_run(book: Book, metric: str) -> float:
@@ -285,29 +285,31 @@ def _whole_run(book: Book, metric: str) -> float:
     return book.cost_ns if metric_of(metric).unit == "ns" else book.largest[metric]
 
 
-def _worst(found: Sequence[StratumContrast], config: CompareConfig, strata: Mapping[str, Stratum], asked: Asked) -> StratumContrast | None:
+def _worst(
+    summaries: Sequence[StratumContrast], config: CompareConfig, strata: Mapping[str, Stratum], asked: Asked
+) -> StratumContrast | None:
     """Return the stratum that differs most beyond doubt; all calls where none does.
 
     Where its calls do not tell how much, it is the one whose calls do among those that differ by more than the smallest effect of interest.
     """
-    if not found:
+    if not summaries:
         return None
-    count = tested(found)
+    count = tested(summaries)
 
-    def beyond(each: StratumContrast) -> float:
-        low, high = each.contrast.interval(config.confidence, count)
+    def beyond(summary: StratumContrast) -> float:
+        low, high = summary.contrast.interval(config.confidence, count)
         # The mean says the same as the medians, but not for which inputs; it is for what they do not see.
-        handicap = math.log1p(config.min_effect) if is_mean(each.name) else 0.0
-        return max(low, -high) - handicap if each.material else -math.inf
+        handicap = math.log1p(config.min_effect) if is_mean(summary.name) else 0.0
+        return max(low, -high) - handicap if summary.material else -math.inf
 
-    def is_blurred(each: StratumContrast) -> bool:
-        half = each.contrast.half_width(config.confidence, count)
-        return half > math.log(BLURRED) or (not is_mean(each.name) and _vagueness(strata[each.name], asked) > math.log(BLURRED))
+    def is_blurred(summary: StratumContrast) -> bool:
+        half = summary.contrast.half_width(config.confidence, count)
+        return half > math.log(BLURRED) or (not is_mean(summary.name) and _vagueness(strata[summary.name], asked) > math.log(BLURRED))
 
-    best = max(found, key=beyond)
+    best = max(summaries, key=beyond)
     if beyond(best) <= 0 or not is_blurred(best):
-        return best if beyond(best) > 0 else found[0]
-    clear = (each for each in found if beyond(each) > math.log1p(config.min_effect) and not is_blurred(each))
+        return best if beyond(best) > 0 else summaries[0]
+    clear = (summary for summary in summaries if beyond(summary) > math.log1p(config.min_effect) and not is_blurred(summary))
     return max(clear, key=beyond, default=best)
 
 
@@ -333,12 +335,12 @@ def _typical(question: Question, stratum: Stratum) -> Typical | None:
     """Return a typical call of a stratum: the median cost, or the trimmed mean of times near the clock's step; None where none is known."""
     rows = stratum.base
     cost = question.base.metrics[question.metric][rows]
-    known = np.sort(np.maximum(cost[np.isfinite(cost)], _least(question.metric)))
-    if not len(known):
+    sorted_costs = np.sort(np.maximum(cost[np.isfinite(cost)], _least(question.metric)))
+    if not len(sorted_costs):
         return None
-    middle = float(known[(len(known) - 1) // 2])  # of a call that was made, as the inputs are that are told beside it
+    middle = float(sorted_costs[(len(sorted_costs) - 1) // 2])  # of a call that was made, as the inputs are that are told beside it
     if metric_of(question.metric).unit == "ns" and middle < FINE_NS:
-        middle = float(known[: len(known) - int(len(known) * TRIMMED)].mean())
+        middle = float(sorted_costs[: len(sorted_costs) - int(len(sorted_costs) * TRIMMED)].mean())
     return Typical(middle, question.tables.typical if rows.all() else typical_inputs(question.base, rows))
 
 

@@ -47,16 +47,16 @@ def first_calls(of: Phased) -> FirstCalls | None:
     """Return what first calls cost on both sides: those that warm up, else the very first; None where they or later ones are unknown."""
     warm_up = joined(list(of.warm_up.values()))
     calls = warm_up.calls if warm_up is not None else 1
-    found: list[tuple[float, _Side, _Side]] = []
+    by_point: list[tuple[float, _Side, _Side]] = []
     for point in np.intersect1d(of.base.point, of.head.point).tolist():
         before, after = (_side(table, point, calls) for table in of.tables)
         if before is not None and after is not None:
             extra_ns = after.threads * calls * (after.first_ns - before.first_ns - (after.later_ns - before.later_ns))
-            found.append((extra_ns, before, after))
-    if not found:
+            by_point.append((extra_ns, before, after))
+    if not by_point:
         return None
-    _, before, after = max(found, key=lambda each: each[0])
-    return FirstCalls(calls, before.first_ns, after.first_ns, before.later_ns, after.later_ns, sum(extra_ns for extra_ns, *_ in found))
+    _, before, after = max(by_point, key=lambda costs: costs[0])
+    return FirstCalls(calls, before.first_ns, after.first_ns, before.later_ns, after.later_ns, sum(extra_ns for extra_ns, *_ in by_point))
 
 
 def _side(table: SampleTable, point: int, calls: int) -> _Side | None:

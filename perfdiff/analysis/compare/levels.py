@@ -58,10 +58,10 @@ def levels(of: SortedCalls, strata: Bools, *, fine: bool) -> Floats:
     before = np.concatenate([[0], upto])[ends - of.counts + 1]
     counts = upto[ends] - before
     if fine:
-        kept = counts - np.floor(counts * TRIMMED).astype(np.int64)
+        remaining = counts - np.floor(counts * TRIMMED).astype(np.int64)
         ranked = upto.reshape(inside.shape) - np.repeat(before, of.counts, axis=1)
-        ratios = np.where(inside & (ranked <= np.repeat(kept, of.counts, axis=1)), np.exp(of.values), 0.0)
-        means = np.add.reduceat(ratios, of.first, axis=1) / np.maximum(kept, 1)
+        ratios = np.where(inside & (ranked <= np.repeat(remaining, of.counts, axis=1)), np.exp(of.values), 0.0)
+        means = np.add.reduceat(ratios, of.first, axis=1) / np.maximum(remaining, 1)
         return np.where(counts > 0, np.log(np.where(counts > 0, means, 1.0)), np.nan)
     places = [np.minimum(np.searchsorted(upto, before + half + 1), len(upto) - 1) for half in ((counts - 1) // 2, counts // 2)]
     low, high = (of.values[place % len(of.rows)] for place in places)
@@ -80,14 +80,14 @@ def vagueness(values: Floats, labels: Ints) -> float:
     return float(np.mean(widths)) if widths else 0.0
 
 
-def by_label(found: Sequence[Floats], sides: Sequence[SortedCalls], ledger: Ledger) -> list[Runs]:
+def by_label(side_levels: Sequence[Floats], sides: Sequence[SortedCalls], ledger: Ledger) -> list[Runs]:
     """Return the levels of both sides as a panel whose points are the labels that both have; one run may stand at several of them."""
     base, head = (side.labels for side in sides)
     shared = np.intersect1d(base, head)
     runs = []
-    for of_strata, of in zip(found, sides, strict=True):
+    for of_strata, of in zip(side_levels, sides, strict=True):
         groups = [np.flatnonzero(of.labels == label) for label in shared]
-        longest = max((len(each) for each in groups), default=0)
+        longest = max((len(group) for group in groups), default=0)
         values, blocks = np.full((len(shared), len(of_strata), longest), np.nan), np.zeros((len(shared), longest), dtype=np.int64)
         machines = np.full((len(shared), longest), -1, dtype=np.int64)
         for place, group in enumerate(groups):

@@ -76,7 +76,7 @@ class Tables:
     def at_points(self) -> list[tuple[Ints, Bools]]:
         """Return the points (p,) of the calls of each side, and which calls are of them, (p, rows)."""
         points = [np.unique(table.point) for table in self.sides]
-        return [(each, table.point == each[:, None]) for each, table in zip(points, self.sides, strict=True)]
+        return [(ids, table.point == ids[:, None]) for ids, table in zip(points, self.sides, strict=True)]
 
     def yardstick(self, annotation: Annotation | None, metric: str, points: Sequence[Point]) -> Yardstick:
         """Return what the calls are compared by, in a metric; without an annotation that is the same for all metrics."""
@@ -175,7 +175,7 @@ def _widest(base: SampleTable, head: SampleTable) -> Sides | None:
     """Return the values of the feature that varies most over base's calls, 5th to 95th percentile, by a factor; none below zero."""
     widest, sizes = 1.0, None
     of_head = columns(head)
-    least, most = (np.fmin(each.reduce(base.values, axis=0), LARGEST) for each in (np.fmin, np.fmax))
+    least, most = (np.fmin(extreme.reduce(base.values, axis=0), LARGEST) for extreme in (np.fmin, np.fmax))
     for name, place in {feature.name: place for place, feature in enumerate(base.features)}.items():
         if name not in of_head or not least[place] >= 0 or not (1 + most[place]) / (1 + least[place]) > widest:
             continue
@@ -199,9 +199,9 @@ def expected_costs(tables: Tables, annotation: Annotation, metric: str) -> Sides
     # Calls without any feature have one prediction for all.
     base, head = (np.broadcast_to(annotation.predict(columns(table)), len(table)) for table in tables.sides)
     cost = tables.base.metrics[metric]
-    known = cost[np.isfinite(cost) & (cost > 0)]
+    positive = cost[np.isfinite(cost) & (cost > 0)]
     # Lines fitted to large inputs may fall below zero at small ones, where the cheapest calls say what is possible.
-    least = max(quantile(known, 0.01) / 2, float(known.max()) * SMALLEST_SHARE) if len(known) else 1.0
+    least = max(quantile(positive, 0.01) / 2, float(positive.max()) * SMALLEST_SHARE) if len(positive) else 1.0
     return np.fmin(np.fmax(base, least), LARGEST), np.fmin(np.fmax(head, least), LARGEST)
 
 
@@ -221,7 +221,7 @@ def unseen_inputs(base: SampleTable, head: SampleTable, *, is_same: bool = False
     Base cannot say what these inputs cost. Where the code `is_same`, arguments of one value on each side are other ones by however little:
     what a call takes more then is not the function's.
     """
-    found = []
+    unseen = []
     of_base, of_head = columns(base), columns(head)
     for feature in _may_have_one_value(base):
         if feature.origin in (Origin.WORKLOAD, Origin.SYSTEM):
@@ -235,8 +235,8 @@ def unseen_inputs(base: SampleTable, head: SampleTable, *, is_same: bool = False
         moved = abs(math.log((1 + abs(median(after))) / (1 + abs(float(before[0]))))) > 0.5 * OCTAVE
         moved |= is_same and feature.origin is Origin.ARGUMENT and not _varies(after)
         if (moved or feature.category) and not np.any(after == before[0]):
-            found.append(feature)
-    return tuple(found)
+            unseen.append(feature)
+    return tuple(unseen)
 
 
 def new_arguments(base: SampleTable, head: SampleTable) -> tuple[tuple[Feature, ...], Bools | None]:
@@ -244,7 +244,7 @@ def new_arguments(base: SampleTable, head: SampleTable) -> tuple[tuple[Feature, 
 
     None where there are no such calls, or no others in some run that made calls of either kind: then nothing is left to compare.
     """
-    found = []
+    arguments = []
     unlike = np.zeros(len(head), dtype=bool)
     of_base, of_head = columns(base), columns(head)
     for feature in _may_have_one_value(base):
@@ -258,11 +258,11 @@ def new_arguments(base: SampleTable, head: SampleTable) -> tuple[tuple[Feature, 
             moved = np.abs(np.log((1 + np.abs(after)) / (1 + abs(only)))) > 0.5 * OCTAVE
         here = (after != only) & np.isfinite(after) & (moved | feature.category)
         if here.any():
-            found.append(feature)
+            arguments.append(feature)
             unlike |= here
-    if not found or len(np.unique(head.run[~unlike])) < len(np.unique(head.run)):
+    if not arguments or len(np.unique(head.run[~unlike])) < len(np.unique(head.run)):
         return (), None
-    return tuple(found), unlike
+    return tuple(arguments), unlike
 
 
 def cost_apart(question: Question) -> dict[int, tuple[float, float]]:
@@ -271,12 +271,12 @@ def cost_apart(question: Question) -> dict[int, tuple[float, float]]:
     if apart is None:
         return {}
     of = members(apart)
-    means, found = of.means(apart.metrics[question.metric]), {}
+    means, by_point = of.means(apart.metrics[question.metric]), {}
     for point in np.unique(of.points).tolist():
         weight = float(apart.weight[apart.point == point].sum())
         part = weight / (weight + float(alike.weight[alike.point == point].sum()))
-        found[point] = (part, median(means[of.points == point]))
-    return found
+        by_point[point] = (part, median(means[of.points == point]))
+    return by_point
 
 
 def _may_have_one_value(table: SampleTable) -> list[Feature]:
@@ -288,8 +288,8 @@ def _may_have_one_value(table: SampleTable) -> list[Feature]:
 
 def _varies(column: Floats) -> bool:
     """Return whether the finite values of a column differ."""
-    known = column[np.isfinite(column)]
-    return len(known) > 0 and bool(np.ptp(known) > 0)
+    finite = column[np.isfinite(column)]
+    return len(finite) > 0 and bool(np.ptp(finite) > 0)
 
 
 def grown_features(question: Question, mix: Mapping[int, float]) -> tuple[Feature, ...]:

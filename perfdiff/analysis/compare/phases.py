@@ -40,11 +40,11 @@ class Phased:
 
 def phased(base: SampleTable, head: SampleTable) -> Phased:
     """Tell the phases of two tables apart."""
-    found = {table.side: warm for table in (base, head) if METRIC in table.metrics and (warm := warm_up(table, METRIC)) is not None}
-    longest = joined(list(found.values()))
+    warm_ups = {table.side: warm for table in (base, head) if METRIC in table.metrics and (warm := warm_up(table, METRIC)) is not None}
+    longest = joined(list(warm_ups.values()))
     if longest is None or not all(_has_both(table, longest.calls) for table in (base, head)):
-        return Phased(base, head, found)
-    return Phased(_with_phase(base, longest.calls), _with_phase(head, longest.calls), found)
+        return Phased(base, head, warm_ups)
+    return Phased(_with_phase(base, longest.calls), _with_phase(head, longest.calls), warm_ups)
 
 
 def with_phase(table: SampleTable, *, always: bool = False) -> SampleTable:

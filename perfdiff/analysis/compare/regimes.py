@@ -30,7 +30,7 @@ def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, co
     """
     least = HIDDEN_NS if metric_of(annotation.metric).unit == "ns" else 0.0
     sides = [observe(table, annotation.metric) for table in (base, head)]
-    found: list[tuple[Scope, Contrast, float, float]] = []
+    candidates: list[tuple[Scope, Contrast, float, float]] = []
     for _, group in groupby(annotation.scopes, key=lambda scope: scope.conditions):
         modes = list(group)
         if len(modes) == 1 or not _keeps(modes, *sides):
@@ -39,12 +39,12 @@ def moved_modes(annotation: Annotation, base: SampleTable, head: SampleTable, co
         for place, mode in enumerate(modes):
             seen = contrast(list(_pairs(shares, sides, place)))
             if seen is not None and _typical(annotation, mode) >= least:
-                before, after = (float(np.nanmean(each[place])) for each in shares)
-                found.append((mode, seen, before, after))
-    q_values = false_discovery([seen.p for _, seen, *_ in found])
+                before, after = (float(np.nanmean(side_shares[place])) for side_shares in shares)
+                candidates.append((mode, seen, before, after))
+    q_values = false_discovery([seen.p for _, seen, *_ in candidates])
     return tuple(
         ModeShift(_typical(annotation, mode), before, after, *seen.interval(config.confidence), float(q))
-        for (mode, seen, before, after), q in zip(found, q_values, strict=True)
+        for (mode, seen, before, after), q in zip(candidates, q_values, strict=True)
         if abs(seen.effect) >= POLICY.moved_mode and q <= config.fdr and abs(seen.effect) > seen.half_width(config.confidence)
     )
 
@@ -107,9 +107,9 @@ def moved_borders(base: Annotation, head: Annotation) -> tuple[BorderShift, ...]
 
 
 def _borders(annotation: Annotation) -> dict[str, float]:
-    found: dict[str, set[float]] = {}
+    bounds_by_feature: dict[str, set[float]] = {}
     for scope in annotation.scopes:
         for condition in scope.conditions:
             if condition.operator in (Operator.AT_MOST, Operator.ABOVE) and not condition.labels:
-                found.setdefault(condition.feature, set()).add(condition.values[0])
-    return {name: bounds.pop() for name, bounds in found.items() if len(bounds) == 1}
+                bounds_by_feature.setdefault(condition.feature, set()).add(condition.values[0])
+    return {name: bounds.pop() for name, bounds in bounds_by_feature.items() if len(bounds) == 1}

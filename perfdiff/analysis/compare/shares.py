@@ -50,11 +50,11 @@ def small_of(functions: Sequence[FunctionInfo], ledger: Ledger) -> dict[int, flo
 
 def alike_of(small: Mapping[int, float], ledger: Ledger) -> set[int]:
     """Return the small functions whose own times, of all of them together, differ by no material share of a run at any point."""
-    found = np.zeros(len(ledger.ids))
+    differences = np.zeros(len(ledger.ids))
     for point in ledger.points:
         base, head = (book.medians[PRIMARY] for book in ledger.pair(point))
-        found = np.maximum(found, np.abs(head - base) / max(ledger.cost_ns(point), 1.0))
-    return _light({function: float(found[ledger.place[function]]) for function in small})
+        differences = np.maximum(differences, np.abs(head - base) / max(ledger.cost_ns(point), 1.0))
+    return _light({function: float(differences[ledger.place[function]]) for function in small})
 
 
 def _shares(functions: Sequence[FunctionInfo], ledger: Ledger) -> Floats:

@@ -37,19 +37,19 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
     metric = annotation.metric
     base, head = thinned(base, ROWS), thinned(head, ROWS)
     try:
-        kept = refit(annotation, head, metric, seed=config.seed)
+        same_structure = refit(annotation, head, metric, seed=config.seed)
     except (ValueError, KeyError):
         # Head's table lacks what base's structure needs.
-        kept = fit(head, metric, seed=config.seed, function=annotation.function)
-        return Shift(annotation, kept, _main_feature(kept, annotation, (base, head)), class_changed=False)
+        same_structure = fit(head, metric, seed=config.seed, function=annotation.function)
+        return Shift(annotation, same_structure, _main_feature(same_structure, annotation, (base, head)), class_changed=False)
     joint = _joint(annotation, base, head, config)
-    chosen, changed = kept, False
+    chosen, changed = same_structure, False
     if differs:
         own = fit(head, metric, seed=config.seed, function=annotation.function)
-        gained = _information(kept, head) - _information(own, head)
-        better = gained > MARGIN or (gained > 0 and _falls_below_zero(kept, head))
-        if own.cost_class is kept.cost_class or (better and joint.p <= POLICY.class_level):
-            chosen = own if better else kept
+        gained = _information(same_structure, head) - _information(own, head)
+        better = gained > MARGIN or (gained > 0 and _falls_below_zero(same_structure, head))
+        if own.cost_class is same_structure.cost_class or (better and joint.p <= POLICY.class_level):
+            chosen = own if better else same_structure
             changed = chosen.growth is not annotation.growth
     if not changed and chosen.growth is not annotation.growth:
         # The class follows the dominant term; without proof, base's name for the same terms stands.
@@ -246,8 +246,8 @@ def _moved(annotation: Annotation, table: SampleTable) -> dict[str, float]:
         for scope in scopes:
             for name in {name for term in scope.terms for name, _ in growing_factors(term.factors, annotation.ranges)}:
                 column = columns.get(name, np.empty(0))
-                known = column[inside & np.isfinite(column)] if len(column) else column
-                ends = np.array([known.min(), known.max()]) if len(known) else np.zeros(2)
+                values = column[inside & np.isfinite(column)] if len(column) else column
+                ends = np.array([values.min(), values.max()]) if len(values) else np.zeros(2)
                 low, high = scope.expected(inputs(annotation, {name: ends})[0], 2)
                 moved[name] = moved.get(name, 0.0) + scope.share * abs(float(high - low))
     return moved
@@ -259,7 +259,7 @@ def _predictions(base: Annotation, head: Annotation, feature: str, *tables: Samp
     values = np.concatenate([column[np.isfinite(column)] for column in columns])
     if not len(values):
         return ()
-    middle, high = (float(each) for each in np.quantile(values, (0.5, 0.95)))
+    middle, high = (float(x) for x in np.quantile(values, (0.5, 0.95)))
     largest = float(values.max())
     inputs = np.array(sorted({middle, high, 2 * high, 10 * high}))
     costs = (base.predict({feature: inputs}), head.predict({feature: inputs}))
@@ -275,7 +275,7 @@ def _crossing(base: Annotation, head: Annotation, feature: str, table: SampleTab
     if high <= 0:
         return None
     inputs = np.geomspace(max(low, high * 1e-4, 1e-9), 10 * high, GRID)
-    before, after = (np.maximum(each.predict({feature: inputs}), 0.0) for each in (base, head))
+    before, after = (np.maximum(annotation.predict({feature: inputs}), 0.0) for annotation in (base, head))
     least = float(np.nanquantile(table.metrics[base.metric], 0.01)) / 2
     twice = after >= TWICE * np.maximum(before, least)
     if twice.all() or not twice[-1]:

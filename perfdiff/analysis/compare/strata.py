@@ -54,14 +54,14 @@ def stratify(
     """
     both = np.intersect1d(base.point, head.point)
     only = int(both[0]) if len(both) == 1 else None
-    found = [Stratum("", np.ones(len(base), bool), np.ones(len(head), bool), point=only)]
+    strata = [Stratum("", np.ones(len(base), bool), np.ones(len(head), bool), point=only)]
     if len(both) > 1:
-        found += [
+        strata += [
             Stratum(point.label, base.point == point.id, head.point == point.id, point=point.id) for point in points if point.id in both
         ]
-    found += _by_size(base, sizes)
-    found += _by_switch(base, head, switches, _largest_point(points, base.point, sizes[0], both))
-    return [stratum for stratum in found if stratum.base.any() and stratum.head.any()]
+    strata += _by_size(base, sizes)
+    strata += _by_switch(base, head, switches, _largest_point(points, base.point, sizes[0], both))
+    return [stratum for stratum in strata if stratum.base.any() and stratum.head.any()]
 
 
 def _by_size(base: SampleTable, sizes: tuple[Floats, Floats]) -> Iterator[Stratum]:

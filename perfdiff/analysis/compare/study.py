@@ -59,7 +59,7 @@ def study_all(
     batches = [functions[first : first + BATCH] for first in range(0, len(functions), BATCH)]
     loaders = with_tables(engine, [[info.id for info in batch] for batch in batches], samples)
     studied = engine.map(_studied, zip(batches, loaders, strict=True), ground, trifles)
-    return (each for batch in studied for each in batch)
+    return (study for batch in studied for study in batch)
 
 
 def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, trifles: set[int]) -> list[Study]:
@@ -69,8 +69,8 @@ def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, tri
     narrow = replace(ground, only=DECISIVE)
     narrowed = trifles | ground.small.keys()
     subjects = [_Subject.of(info, samples, narrow if info.id in narrowed else ground) for info in functions]
-    found = [_study(each, compared, samples) for each, compared in zip(subjects, _comparisons(subjects), strict=True)]
-    return [replace(each, untested=others) if each.info.id in narrowed and each.comparisons else each for each in found]
+    studies = [_study(subject, compared, samples) for subject, compared in zip(subjects, _comparisons(subjects), strict=True)]
+    return [replace(study, untested=others) if study.info.id in narrowed and study.comparisons else study for study in studies]
 
 
 class Decisive:
@@ -102,8 +102,8 @@ class Decisive:
                 self.made[info.id] = Study(info, {}, {}, {}, {}, None, None, {}, untested=len(self._kept))
             else:
                 subjects.append(_Subject.of(info, self._samples, self._ground))
-        for each, compared in zip(subjects, _comparisons(subjects), strict=True):
-            self.made[each.info.id] = replace(_decisive(each, compared), untested=untested)
+        for subject, compared in zip(subjects, _comparisons(subjects), strict=True):
+            self.made[subject.info.id] = replace(_decisive(subject, compared), untested=untested)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +145,8 @@ class _Subject:
     @classmethod
     def of(cls, info: FunctionInfo, samples: Samples, ground: _Ground) -> _Subject:
         """Return a function with its calls."""
-        found = phased_tables(info.id, samples)
-        return cls(info, ground, found, Tables(*found.tables, is_same=not info.change.is_suspect) if found else None)
+        phased = phased_tables(info.id, samples)
+        return cls(info, ground, phased, Tables(*phased.tables, is_same=not info.change.is_suspect) if phased else None)
 
     @property
     def is_small(self) -> bool:
@@ -177,18 +177,18 @@ def _study(subject: _Subject, comparisons: Mapping[str, Comparison], samples: Sa
 
     What small ones of which one side has none cost, and how the cost functions of others moved, is left to `described`.
     """
-    info, ground, found = subject.info, subject.ground, subject.found
+    info, ground, phased = subject.info, subject.ground, subject.found
     totals = subject.totals(METRICS)
     grows = info.change.is_suspect and ground.only is None
     return replace(
         _decisive(subject, comparisons),
-        shifts=_shifts(comparisons, *found.tables, ground.config) if found and not subject.is_small else {},
-        alone={} if found or subject.is_small else _alone(info, samples, ground.config),
+        shifts=_shifts(comparisons, *phased.tables, ground.config) if phased and not subject.is_small else {},
+        alone={} if phased or subject.is_small else _alone(info, samples, ground.config),
         growth=over_runs(info, ground.ledger, ground.points, total=totals.get("wall_ns"), config=ground.config) if grows else None,
         totals=totals,
-        warm_up=found.warm_up if found else {},
-        first=first_calls(found) if found and info.change.is_suspect else None,
-        waits=waits(*found.tables, ground.points) if found and info.change.is_suspect else None,
+        warm_up=phased.warm_up if phased else {},
+        first=first_calls(phased) if phased and info.change.is_suspect else None,
+        waits=waits(*phased.tables, ground.points) if phased and info.change.is_suspect else None,
     )
 
 
@@ -196,14 +196,14 @@ def described(study: Study, samples: Samples, config: CompareConfig) -> Study:
     """Return a study with the cost functions that it left out: how those of both sides moved, or what those of one side alone are."""
     if not study.comparisons:
         return study if study.alone else replace(study, alone=_alone(study.info, samples, config))
-    is_learnt = any(found.base is not None for found in study.comparisons.values())
-    found = phased_tables(study.info.id, samples) if is_learnt and not study.shifts else None
-    return replace(study, shifts=_shifts(study.comparisons, *found.tables, config)) if found else study
+    is_learnt = any(comparison.base is not None for comparison in study.comparisons.values())
+    phased = phased_tables(study.info.id, samples) if is_learnt and not study.shifts else None
+    return replace(study, shifts=_shifts(study.comparisons, *phased.tables, config)) if phased else study
 
 
 def _resolved(subject: _Subject, comparisons: Mapping[str, Comparison]) -> dict[str, bool]:
     base = subject.found.base if subject.found else None
-    return {metric: resolved(found, base) for metric, found in comparisons.items()} if base is not None else {}
+    return {metric: resolved(comparison, base) for metric, comparison in comparisons.items()} if base is not None else {}
 
 
 def _comparisons(subjects: Sequence[_Subject]) -> list[dict[str, Comparison]]:
@@ -213,18 +213,18 @@ def _comparisons(subjects: Sequence[_Subject]) -> list[dict[str, Comparison]]:
     slow-down by a material share of a run, or where they cost something else, which matters at least together, and their inputs moved: then
     it may be these.
     """
-    first = [replace(each, ground=replace(each.ground, learnt=())) if each.is_small else each for each in subjects]
-    found = _compared(first, [{} for _ in first])
-    again = [place for place, each in enumerate(subjects) if each.is_small and _must_be_learnt(each, found[place])]
+    first = [replace(subject, ground=replace(subject.ground, learnt=())) if subject.is_small else subject for subject in subjects]
+    comparisons = _compared(first, [{} for _ in first])
+    again = [place for place, subject in enumerate(subjects) if subject.is_small and _must_be_learnt(subject, comparisons[place])]
     learnt = [replace(subjects[place], ground=replace(subjects[place].ground, learnt=LOOKED_AT)) for place in again]
-    for place, compared in zip(again, _compared(learnt, [found[place] for place in again]), strict=True):
-        found[place] = compared
-    return found
+    for place, compared in zip(again, _compared(learnt, [comparisons[place] for place in again]), strict=True):
+        comparisons[place] = compared
+    return comparisons
 
 
-def _must_be_learnt(subject: _Subject, found: Mapping[str, Comparison]) -> bool:
-    """Return whether what was `found` of a small function within points leaves its inputs a say."""
-    ground, own = subject.ground, found.get(PRIMARY)
+def _must_be_learnt(subject: _Subject, comparisons: Mapping[str, Comparison]) -> bool:
+    """Return whether the comparisons of a small function within points leave its inputs a say."""
+    ground, own = subject.ground, comparisons.get(PRIMARY)
     if subject.both is None:
         return False
     if own is not None and ground.small[subject.info.id] * hidden(own, ground.config) >= POLICY.material:
@@ -233,17 +233,17 @@ def _must_be_learnt(subject: _Subject, found: Mapping[str, Comparison]) -> bool:
     return differs and subject.info.id not in ground.alike and moved_inputs(*subject.both.sides)
 
 
-def _compared(subjects: Sequence[_Subject], known: Sequence[Mapping[str, Comparison]]) -> list[dict[str, Comparison]]:
-    """Return the comparisons of functions' metrics, all answered at once; `known` ones are asked again only where they are learnt."""
-    asked = [_asked(each, than) for each, than in zip(subjects, known, strict=True)]
+def _compared(subjects: Sequence[_Subject], earlier: Sequence[Mapping[str, Comparison]]) -> list[dict[str, Comparison]]:
+    """Return the comparisons of functions' metrics, all answered at once; `earlier` ones are asked again only where they are learnt."""
+    asked = [_asked(subject, before) for subject, before in zip(subjects, earlier, strict=True)]
     if not asked:
         return []
     ground = subjects[0].ground
-    answers = iter(answer([question for each in asked for question in each.values()], ground.ledger, ground.config))
-    return [{**than, **{metric: next(answers) for metric in each}} for each, than in zip(asked, known, strict=True)]
+    answers = iter(answer([question for by_metric in asked for question in by_metric.values()], ground.ledger, ground.config))
+    return [{**before, **{metric: next(answers) for metric in by_metric}} for by_metric, before in zip(asked, earlier, strict=True)]
 
 
-def _asked(subject: _Subject, known: Mapping[str, Comparison]) -> dict[str, Asked]:
+def _asked(subject: _Subject, earlier: Mapping[str, Comparison]) -> dict[str, Asked]:
     ground, both = subject.ground, subject.both
     asked: dict[str, Asked] = {}
     if both is None:
@@ -254,7 +254,7 @@ def _asked(subject: _Subject, known: Mapping[str, Comparison]) -> dict[str, Aske
             continue
         if all(metric in table.metrics and _present(table, metric) for table in both.sides):
             annotation = _learn(metric, few, asked.get(PRIMARY), subject.info.name, ground)
-            if annotation is None and metric in known:
+            if annotation is None and metric in earlier:
                 continue
             question = ask(Question(metric, both, annotation), ground.ledger, ground.points)
             if question is not None:
@@ -266,11 +266,11 @@ def _shifts(comparisons: Mapping[str, Comparison], base: SampleTable, head: Samp
     """Return how the metrics that were learnt on base moved; where no call has callees, its time is its own time."""
     shifts: dict[str, Shift] = {}
     for metric in LEARNT:
-        found = comparisons.get(metric)
+        comparison = comparisons.get(metric)
         if metric == "wall_ns" and "self_ns" in shifts and same_cost([base, head]):
             shifts[metric] = shifts["self_ns"].of(metric)
-        elif found is not None and found.base is not None:
-            shifts[metric] = describe(found.base, base, head, differs=False, config=config)
+        elif comparison is not None and comparison.base is not None:
+            shifts[metric] = describe(comparison.base, base, head, differs=False, config=config)
     return shifts
 
 
@@ -280,13 +280,13 @@ def _alone(info: FunctionInfo, samples: Samples, config: CompareConfig) -> dict[
     if len(sides) != 1:
         return {}
     ((side, table),) = sides.items()
-    found: dict[tuple[str, Side], Annotation] = {}
+    annotations: dict[tuple[str, Side], Annotation] = {}
     for metric in LEARNT:
-        if metric == "wall_ns" and (PRIMARY, side) in found and same_cost([table]):
-            found[metric, side] = replace(found[PRIMARY, side], metric=metric)
+        if metric == "wall_ns" and (PRIMARY, side) in annotations and same_cost([table]):
+            annotations[metric, side] = replace(annotations[PRIMARY, side], metric=metric)
         elif _present(table, metric):
-            found[metric, side] = learn(table, metric, info.name, config)
-    return found
+            annotations[metric, side] = learn(table, metric, info.name, config)
+    return annotations
 
 
 def _present(table: SampleTable, metric: str) -> bool:
@@ -306,14 +306,14 @@ def sum_ratios(ledger: Ledger, config: CompareConfig) -> dict[str, list[Ratio | 
 
     Metrics that some point keeps no sums of are left out.
     """
-    found: dict[str, list[Ratio | None]] = {}
+    ratios: dict[str, list[Ratio | None]] = {}
     for metric in ledger.metrics:
-        kept = {side: [ledger.books[point, side].sums(metric) for point in ledger.points] for side in Side}
+        by_side = {side: [ledger.books[point, side].sums(metric) for point in ledger.points] for side in Side}
         logs: dict[Side, list[Floats]] = {side: [] for side in Side}
         with np.errstate(divide="ignore"):
-            for side, sums in kept.items():
-                logs[side] += [np.log(each).T for each in sums if each is not None]
-        if all(len(each) == len(ledger.points) for each in logs.values()):
+            for side, sums in by_side.items():
+                logs[side] += [np.log(at_point).T for at_point in sums if at_point is not None]
+        if all(len(side_logs) == len(ledger.points) for side_logs in logs.values()):
             seen = contrasts(panel(*(ledger.runs(side, logs[side]) for side in Side)))
-            found[metric] = [as_ratio(each, config.confidence) if each else None for each in seen]
-    return found
+            ratios[metric] = [as_ratio(contrast, config.confidence) if contrast else None for contrast in seen]
+    return ratios

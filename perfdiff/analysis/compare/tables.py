@@ -67,8 +67,8 @@ def _run_means(table: SampleTable, names: Sequence[str]) -> dict[int, Floats]:
     place = {feature.name: column for column, feature in enumerate(table.features)}
     values = table.values[:, [place[name] for name in names]]
     order, first = of.grouped
-    known = ~np.isnan(values[order])
+    present = ~np.isnan(values[order])
     with np.errstate(invalid="ignore"):
-        sums = np.add.reduceat(np.where(known, values[order], 0.0), first)
-        means = sums / np.add.reduceat(known, first, dtype=np.float64)
+        sums = np.add.reduceat(np.where(present, values[order], 0.0), first)
+        means = sums / np.add.reduceat(present, first, dtype=np.float64)
     return {int(point): means[of.points == point].T for point in np.unique(of.points)}

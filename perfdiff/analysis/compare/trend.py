@@ -108,7 +108,7 @@ class RunCounts:
         columns = [self.counted.place[function] for function in functions]
         sums = [_Sums(point, book.runs, book.other[metric][:, columns].sum(axis=1)) for point, book in zip(chosen, books, strict=True)]
         learnt = fit(_table(sums, side, functions[0], features, metric), metric, seed=self.seed)
-        most = max(sums, key=lambda each: median(each.costs))
+        most = max(sums, key=lambda point_sums: median(point_sums.costs))
         return Work(learnt.cost_class, most.point.id, median(most.costs))
 
 
@@ -137,8 +137,12 @@ def _times(function: int, side: Side, ledger: Ledger, points: Sequence[Point]) -
 
 def _table(sums: Sequence[_Sums], side: Side, function: int, features: tuple[Feature, ...], metric: str = "wall_ns") -> SampleTable:
     """Return the runs of one side as rows, as if each were one call."""
-    values = {each.point.id: [float(each.point.parameters[feature.name]) for feature in features] for each in sums}
-    rows = [(run.id, each.point.id, float(cost)) for each in sums for run, cost in zip(each.runs, each.costs, strict=True)]
+    values = {point_sums.point.id: [float(point_sums.point.parameters[feature.name]) for feature in features] for point_sums in sums}
+    rows = [
+        (run.id, point_sums.point.id, float(cost))
+        for point_sums in sums
+        for run, cost in zip(point_sums.runs, point_sums.costs, strict=True)
+    ]
     n = len(rows)
     none: Floats = np.empty((n, 0))
     return SampleTable(

@@ -32,8 +32,8 @@ def waits(base: SampleTable, head: SampleTable, points: Sequence[Point]) -> Wait
     """Return how much longer calls wait; None where they do not, clearly, in all runs, or where that is not most of their longer time."""
     if any("cpu_ns" not in table.metrics or "wall_ns" not in table.metrics for table in (base, head)):
         return None
-    found = [each for point in points if (each := _at(point, base, head))]
-    longest = max(found, key=lambda each: each.more_ns, default=None)
+    by_point = [at_point for point in points if (at_point := _at(point, base, head))]
+    longest = max(by_point, key=lambda at_point: at_point.more_ns, default=None)
     if longest is None or longest.more_ns < POLICY.least_wait_ns or longest.more_ns < POLICY.most * longest.extra_ns:
         return None
     return longest
@@ -53,7 +53,7 @@ def _runs(table: SampleTable, point: int) -> tuple[Floats, Floats]:
     """Return how long a call waits, and takes, in the median of each run of a point (r,)."""
     wall, cpu = table.metrics["wall_ns"], table.metrics["cpu_ns"]
     waited = wall - cpu - np.nan_to_num(table.metrics.get("lock_wait_ns", np.zeros(len(table))))
-    known = (table.point == point) & np.isfinite(waited)
-    runs = np.unique(table.run[known])
-    rows = [known & (table.run == run) for run in runs]
-    return np.array([np.median(waited[each]) for each in rows]), np.array([np.median(wall[each]) for each in rows])
+    timed = (table.point == point) & np.isfinite(waited)
+    runs = np.unique(table.run[timed])
+    rows = [timed & (table.run == run) for run in runs]
+    return np.array([np.median(waited[of_run]) for of_run in rows]), np.array([np.median(wall[of_run]) for of_run in rows])

@@ -52,15 +52,15 @@ def with_anomalies(
     functions: Sequence[FunctionFinding], counts: Samples, config: CompareConfig, engine: Engine | None
 ) -> list[FunctionFinding]:
     """Add which calls' counters, read together, are not like base's, where a function is reported on or a counter moved."""
-    told = [each.info.id for each in functions if each.verdict is not Verdict.UNCHANGED or moved(each)][:MOST_ANOMALIES]
-    tables = {function: pair for function in told if (pair := both_tables(function, counts)) is not None}
+    reported = [finding.info.id for finding in functions if finding.verdict is not Verdict.UNCHANGED or moved(finding)][:MOST_ANOMALIES]
+    tables = {function: pair for function in reported if (pair := both_tables(function, counts)) is not None}
     anomalies = find_all(tables, config, kind=DetectorKind(config.detector), engine=chosen(engine, AS_COMPARISONS * len(tables)))
-    return [replace(each, anomaly=anomalies.get(each.info.id)) for each in functions]
+    return [replace(finding, anomaly=anomalies.get(finding.info.id)) for finding in functions]
 
 
 def moved(finding: FunctionFinding) -> bool:
     """Return whether any count of a function grew or shrank."""
-    return any(each.grew or each.shrank for each in finding.counts.values())
+    return any(count.grew or count.shrank for count in finding.counts.values())
 
 
 def find(base: SampleTable, head: SampleTable, config: CompareConfig, *, kind: DetectorKind = DEFAULT) -> Anomaly | None:
@@ -81,10 +81,10 @@ def find_all(
     Of a costly kind, at most `models` are trained: functions share them with those that are alike (AutoPerf §4.3.3).
     """
     if kind not in COSTLY or len(functions) <= models:
-        found = zip(functions, engine.map(_found, functions.values(), config, kind), strict=True)
-        return {function: anomaly for function, anomaly in found if anomaly is not None}
+        anomalies = zip(functions, engine.map(_found, functions.values(), config, kind), strict=True)
+        return {function: anomaly for function, anomaly in anomalies if anomaly is not None}
     judged = judge_together(functions, kind, config, models=models)
-    return {function: concluded(each, config) for function, each in judged.items()}
+    return {function: concluded(scored, config) for function, scored in judged.items()}
 
 
 def _found(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anomaly | None:
@@ -110,7 +110,7 @@ def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
         open=tested.open,
         votes=_votes(judged, config),
         calls=_odd_calls(judged),
-        errors=tuple(each for side in judged.sides for each in _by_run(side, judged.threshold)),
+        errors=tuple(run_errors for side in judged.sides for run_errors in _by_run(side, judged.threshold)),
     )
 
 
@@ -127,13 +127,13 @@ def _tested(judged: Judged) -> _Tested:
     points = sorted(groups[0].keys() & groups[1].keys())
     pairs = [Pair(groups[0][point], groups[1][point]) for point in points]
     asked = [pairs] if len(pairs) < 2 else [pairs, *([pair] for pair in pairs)]
-    seen = [found for each in asked if (found := _contrast(each, judged)) is not None]
-    enough = [found for found in seen if min(found.runs_base, found.runs_head) >= MIN_RUNS]
+    seen = [contrast for tested_pairs in asked if (contrast := _contrast(tested_pairs, judged)) is not None]
+    enough = [contrast for contrast in seen if min(contrast.runs_base, contrast.runs_head) >= MIN_RUNS]
     if not enough:
         runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
         return _Tested(1.0, is_anomalous=False, open=claim("few-runs-alike", base=runs[0], head=runs[1]))
-    p = min(1.0, len(enough) * min((found.p for found in enough if found.effect > 0), default=1.0))
-    alarms = [found for found in enough if len(enough) * found.p <= POLICY.evidence and _stands(found)]
+    p = min(1.0, len(enough) * min((contrast.p for contrast in enough if contrast.effect > 0), default=1.0))
+    alarms = [contrast for contrast in enough if len(enough) * contrast.p <= POLICY.evidence and _stands(contrast)]
     return _Tested(p, bool(alarms))
 
 
@@ -231,13 +231,13 @@ def _odd_calls(judged: Judged) -> tuple[OddCall, ...]:
 
 
 def _by_run(side: Scored, bound: Threshold) -> list[RunErrors]:
-    found = []
+    errors = []
     for run in np.unique(side.table.run).tolist():
         here = side.table.run == run
         middle, high = np.quantile(side.errors[here], (0.5, 0.95))
         share = float(side.anomalous(bound)[here].mean())
-        found.append(RunErrors(run, int(side.table.point[here][0]), side.table.side, float(middle), float(high), share))
-    return found
+        errors.append(RunErrors(run, int(side.table.point[here][0]), side.table.side, float(middle), float(high), share))
+    return errors
 
 
 def _agree(seen: Contrast) -> bool:

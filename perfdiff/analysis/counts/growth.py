@@ -39,10 +39,12 @@ def with_counted_growth(
     functions: Sequence[FunctionFinding], samples: Samples, counted: Counted, config: CompareConfig
 ) -> list[FunctionFinding]:
     """Return findings that tell the growth of counts where these grow faster than time shows: of calls that warm up, and of whole runs."""
-    return [_with_growth(each, samples, counted, config) if each.verdict is not Verdict.UNCHANGED else each for each in functions]
+    return [
+        _with_growth(finding, samples, counted, config) if finding.verdict is not Verdict.UNCHANGED else finding for finding in functions
+    ]
 
 
-def without_bends(found: Mapping[str, MetricFinding], function: int, ledger: Ledger, counts: RunCounts) -> dict[str, MetricFinding]:
+def without_bends(metrics: Mapping[str, MetricFinding], function: int, ledger: Ledger, counts: RunCounts) -> dict[str, MetricFinding]:
     """Return a function's metrics with times that grow like n log n told as lines, where the work of their runs is one.
 
     A line that outgrows the caches costs more and more for each element: over two decades as much as n log n, which time alone cannot
@@ -50,15 +52,16 @@ def without_bends(found: Mapping[str, MetricFinding], function: int, ledger: Led
     Costs of calls are told so where a run has one call alone.
     """
     called_once = all((book.calls[:, ledger.place[function]] == 1).all() for book in ledger.books.values())
-    told = dict(found)
-    for name, metric in found.items():
+    unbent = dict(metrics)
+    for name, metric in metrics.items():
         if name == RUN or (called_once and name in LEARNT):
             base, head = (
-                _unbent(each, side, function, ledger, counts) for side, each in ((Side.BASE, metric.base), (Side.HEAD, metric.head))
+                _unbent(annotation, side, function, ledger, counts)
+                for side, annotation in ((Side.BASE, metric.base), (Side.HEAD, metric.head))
             )
             differ = metric.class_changed and (base is None or head is None or base.growth is not head.growth)
-            told[name] = replace(metric, base=base, head=head, class_changed=differ)
-    return told
+            unbent[name] = replace(metric, base=base, head=head, class_changed=differ)
+    return unbent
 
 
 def _unbent(annotation: Annotation | None, side: Side, function: int, ledger: Ledger, counts: RunCounts) -> Annotation | None:
@@ -66,7 +69,7 @@ def _unbent(annotation: Annotation | None, side: Side, function: int, ledger: Le
         return annotation
     is_own = annotation.metric == "self_ns"
     functions = [function] if is_own else _below(function, side, ledger)
-    for counter in (each.metric for each in WORK_COUNTERS if each.is_bounded):
+    for counter in (work_counter.metric for work_counter in WORK_COUNTERS if work_counter.is_bounded):
         work = counts.work(functions, side, counter)
         if work is not None and work.growth is CostClass.LINEAR:
             book = ledger.books[work.point, side]
@@ -86,32 +89,32 @@ def _below(function: int, side: Side, ledger: Ledger) -> list[int]:
     return [function, *sorted(reached(called, function))]
 
 
-def _with_growth(found: FunctionFinding, samples: Samples, counted: Counted, config: CompareConfig) -> FunctionFinding:
-    metrics = dict(found.metrics)
-    for side, warm_up in found.warm_up.items():
-        times, counts = (_behind(load(found.info.id, side), warm_up.calls) for load in (samples, counted.calls))
+def _with_growth(finding: FunctionFinding, samples: Samples, counted: Counted, config: CompareConfig) -> FunctionFinding:
+    metrics = dict(finding.metrics)
+    for side, warm_up in finding.warm_up.items():
+        times, counts = (_behind(load(finding.info.id, side), warm_up.calls) for load in (samples, counted.calls))
         for name in LEARNT:
             if name in metrics and times is not None and counts is not None and (learnt := _of(metrics[name], side)) is not None:
                 metrics[name] = _replaced(metrics[name], side, _counted(learnt, times, counts, config))
     if RUN in metrics:
-        metrics[RUN] = _of_runs(metrics[RUN], found, counted)
-    return replace(found, metrics=metrics)
+        metrics[RUN] = _of_runs(metrics[RUN], finding, counted)
+    return replace(finding, metrics=metrics)
 
 
-def _of_runs(metric: MetricFinding, found: FunctionFinding, counted: Counted) -> MetricFinding:
+def _of_runs(metric: MetricFinding, finding: FunctionFinding, counted: Counted) -> MetricFinding:
     """Return the growth of runs as that of what they count, where it is faster and counts are a material part of their time.
 
     All that a function calls counts. Where its first calls are much of a run, as many of them cost the same in runs of all sizes.
     """
-    told = metric
+    grown = metric
     for side in Side:
         annotation = _of(metric, side)
         if annotation is not None and annotation.growth in GROWING:
-            counters = (*EXACT, *(COUNTERS if side in found.warm_up else ()))
-            told = _replaced(told, side, _by_counts(annotation, counters, found.info.id, side, counted))
-    if told is metric or told.base is None or told.head is None:
-        return told
-    return replace(told, class_changed=told.base.growth is not told.head.growth)
+            counters = (*EXACT, *(COUNTERS if side in finding.warm_up else ()))
+            grown = _replaced(grown, side, _by_counts(annotation, counters, finding.info.id, side, counted))
+    if grown is metric or grown.base is None or grown.head is None:
+        return grown
+    return replace(grown, class_changed=grown.base.growth is not grown.head.growth)
 
 
 def _by_counts(annotation: Annotation, counters: Sequence[str], function: int, side: Side, counted: Counted) -> Annotation:
@@ -144,7 +147,7 @@ def _counted(annotation: Annotation, times: SampleTable, counted: SampleTable, c
     """Return the annotation of a time with the fastest growth of a count that is a material part of it, if it is faster than its own."""
     if annotation.growth not in GROWING:
         return annotation
-    told = annotation.growth
+    fastest = annotation.growth
     for counter in COUNTERS:
         if (
             counter in counted.metrics
@@ -152,8 +155,8 @@ def _counted(annotation: Annotation, times: SampleTable, counted: SampleTable, c
             and _is_material(annotation.metric, counter, times, counted)
         ):
             growth = learn(counted, counter, annotation.function, config).growth
-            told = max(told, growth, key=GROWING.index) if growth in GROWING else told
-    return annotation if told is annotation.growth else replace(annotation, by_counts=told)
+            fastest = max(fastest, growth, key=GROWING.index) if growth in GROWING else fastest
+    return annotation if fastest is annotation.growth else replace(annotation, by_counts=fastest)
 
 
 def _is_material(metric: str, counter: str, times: SampleTable, counted: SampleTable) -> bool:
@@ -166,5 +169,5 @@ def _is_material(metric: str, counter: str, times: SampleTable, counted: SampleT
 
 def _typical(table: SampleTable, metric: str, point: int) -> float:
     values = table.metrics[metric][table.point == point]
-    known = values[np.isfinite(values)]
-    return median(known) if len(known) else 0.0
+    finite = values[np.isfinite(values)]
+    return median(finite) if len(finite) else 0.0

@@ -143,14 +143,14 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
     if calls is None or counted is None or not counted.points or not len(calls.run):
         return {}
     points = {point.id: point for point in experiment.points}
-    known = np.isin(calls.function, counted.ids)
-    pairs, index = np.unique(np.column_stack([calls.function, calls.callee])[known], axis=0, return_inverse=True)
+    is_counted = np.isin(calls.function, counted.ids)
+    pairs, index = np.unique(np.column_stack([calls.function, calls.callee])[is_counted], axis=0, return_inverse=True)
     columns = np.array([counted.place[function] for function in pairs[:, 0].tolist()], np.int64)
-    rows = {name: getattr(calls, name)[known] for name in ("run", "function", "calls", "timed", "wall_ns")}
+    rows = {name: getattr(calls, name)[is_counted] for name in ("run", "function", "calls", "timed", "wall_ns")}
     chosen = LibraryCalls(callee=index.ravel(), names=calls.names, **rows)
     books = [counted.pair(point) for point in counted.points]
     sides = [(_side(base, chosen, columns), _side(head, chosen, columns)) for base, head in books]
-    found: dict[int, list[Departure]] = {}
+    by_function: dict[int, list[Departure]] = {}
     grown = np.array([_grew(base, head, config) for base, head in sides])  # (points, p)
     extra = np.array([(head.rate - base.rate) * head.made for base, head in sides])
     longer = np.array([_longer(base, head) for base, head in sides])
@@ -160,7 +160,7 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
         most = longer[:, at] if longer[:, at].any() else np.array([head.sums[at] - base.sums[at] for base, head in sides])
         place = int(np.argmax(gained * np.maximum(spans, 1.0) if gained.any() else most))
         base, head = sides[place]
-        found.setdefault(int(pairs[at, 0]), []).append(
+        by_function.setdefault(int(pairs[at, 0]), []).append(
             Departure(
                 name=calls.names[pairs[at, 1]],
                 point=points[counted.points[place]],
@@ -174,12 +174,17 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
                 longer_ns=longer[:, at],
                 base_ns=base.span(at),
                 head_ns=head.span(at),
-                base_rates=np.array([each.rate[at] for each, _ in sides]),
-                head_rates=np.array([each.rate[at] for _, each in sides]),
+                base_rates=np.array([base.rate[at] for base, _ in sides]),
+                head_rates=np.array([head.rate[at] for _, head in sides]),
             )
         )
-    told = {function: [_with_predecessor(one, each) for one in each] for function, each in found.items()}
-    return {function: tuple(sorted(each, key=lambda one: (-one.dearest_ns.sum(), one.name))) for function, each in told.items()}
+    with_predecessors = {
+        function: [_with_predecessor(departure, of_function) for departure in of_function] for function, of_function in by_function.items()
+    }
+    return {
+        function: tuple(sorted(of_function, key=lambda departure: (-departure.dearest_ns.sum(), departure.name)))
+        for function, of_function in with_predecessors.items()
+    }
 
 
 def method_name(name: str) -> str:
@@ -187,22 +192,22 @@ def method_name(name: str) -> str:
     return _QUALIFIED.split(name)[-1]
 
 
-def _with_predecessor(one: Departure, others: Sequence[Departure]) -> Departure:
+def _with_predecessor(departure: Departure, others: Sequence[Departure]) -> Departure:
     """Return a call with what it took the place of: one of the same name, of another type, that was made as often."""
-    if not one.grew or one.base_rates.any():
-        return one
+    if not departure.grew or departure.base_rates.any():
+        return departure
     for other in others:
-        is_gone = other.name != one.name and method_name(other.name) == method_name(one.name) and not other.head_rates.any()
-        if is_gone and np.allclose(other.base_rates, one.head_rates, rtol=POLICY.least_work, atol=0.0):
-            return replace(one, instead_of=other.name)
-    return one
+        is_gone = other.name != departure.name and method_name(other.name) == method_name(departure.name) and not other.head_rates.any()
+        if is_gone and np.allclose(other.base_rates, departure.head_rates, rtol=POLICY.least_work, atol=0.0):
+            return replace(departure, instead_of=other.name)
+    return departure
 
 
 def _callers(experiment: Experiment) -> Ledger | None:
     """Return how often each function was called in counted runs."""
     if experiment.counts is None:
         return None
-    folded = tuple(each.info for each in experiment.folded if not each.obstacle)
+    folded = tuple(function.info for function in experiment.folded if not function.obstacle)
     counts = replace(experiment.counts, other={})
     return open_counts(replace(experiment, functions=(*experiment.functions, *folded), counts=counts))
 
@@ -215,10 +220,10 @@ def _side(book: Book, calls: LibraryCalls, columns: Ints) -> _Side:
     at = np.array([place[run] for run in calls.run[rows].tolist()], np.int64)
     for total, values in ((sums, calls.calls), (timed, calls.timed), (spent, calls.wall_ns)):
         np.add.at(total, (calls.callee[rows], at), values[rows])
-    made = book.calls[:, columns].T
-    rates = np.divide(sums, made, out=np.zeros_like(sums), where=made > 0)
+    own_calls = book.calls[:, columns].T
+    rates = np.divide(sums, own_calls, out=np.zeros_like(sums), where=own_calls > 0)
     spans = np.divide(spent, timed, out=np.full_like(spent, np.nan), where=timed > 0)
-    return _Side(rates, np.median(rates, axis=1), np.median(sums, axis=1), np.median(made, axis=1), spans)
+    return _Side(rates, np.median(rates, axis=1), np.median(sums, axis=1), np.median(own_calls, axis=1), spans)
 
 
 def _longer(base: _Side, head: _Side) -> Floats:

@@ -45,7 +45,7 @@ class MemoryEvidence:
 
 def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConfig) -> tuple[str, ...]:
     """Return the counters that say that a function now waits for other cores or nodes, by a cost that counts on machines that have them."""
-    found = []
+    counters = []
     for counter, price in LEAST_NS.items():
         finding = counts.get(counter)
         if finding is None or not is_denser(finding, config) or finding.point.id not in ledger.points:
@@ -53,8 +53,8 @@ def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConf
         cost = finding.extra * price
         own = float(np.median(ledger.books[finding.point.id, Side.BASE].self_ns[:, ledger.place[function]]))
         if cost >= POLICY.material * ledger.cost_ns(finding.point.id) and cost > config.min_effect * own:
-            found.append(counter)
-    return tuple(found)
+            counters.append(counter)
+    return tuple(counters)
 
 
 def waits(counters: Sequence[str]) -> Claim:
@@ -69,8 +69,8 @@ def is_denser(finding: CountFinding, config: CompareConfig) -> bool:
 
 def contention(place: MemoryEvidence, counter: str, through: str | None, lines: Claim | None) -> Cause:
     """Tell which lines a function fetches from other cores or nodes; `through` names it where another one's change makes it do so."""
-    found = place.counts[counter]
-    facts: dict[str, Fact] = {"through": through, **compared(found), "hottest": _hottest(place, found), "lines": lines}
+    finding = place.counts[counter]
+    facts: dict[str, Fact] = {"through": through, **compared(finding), "hottest": _hottest(place, finding), "lines": lines}
     if counter == "remote_dram":
         return Cause("remote-memory", claim("remote-memory", **facts), _evidence(place, ("remote_dram", "llc_misses")))
     if is_false(place.counts):
@@ -78,10 +78,10 @@ def contention(place: MemoryEvidence, counter: str, through: str | None, lines: 
     return Cause("true-sharing", claim("true-sharing", **facts), _evidence(place, ("hitm", "hitm_false")))
 
 
-def _hottest(place: MemoryEvidence, found: CountFinding) -> Claim | None:
+def _hottest(place: MemoryEvidence, finding: CountFinding) -> Claim | None:
     """Tell what lies in the line, or page, that most of the fetches are of."""
-    counter = {"hitm": "hitm", "remote_dram": "remote"}[found.counter]
-    here = [spot for spot in place.spots if spot.point == found.point.id and spot.side is Side.HEAD and spot.says]
+    counter = {"hitm": "hitm", "remote_dram": "remote"}[finding.counter]
+    here = [spot for spot in place.spots if spot.point == finding.point.id and spot.side is Side.HEAD and spot.says]
     hottest = max(here, key=lambda spot: int(getattr(spot, counter)), default=None)
     if hottest is None or not getattr(hottest, counter):
         return None
@@ -116,20 +116,20 @@ def locality(place: MemoryEvidence, counter: str, lines: Claim | None) -> Cause:
 
 def work(place: MemoryEvidence, lines: Claim | None) -> Cause:
     """Tell how much a function executes, of which some was counted."""
-    found = work_finding(place.counts)
-    assert found is not None
-    says = claim("executes-more", executes=executes(found), exact=found.exact, lines=lines)
+    finding = work_finding(place.counts)
+    assert finding is not None
+    says = claim("executes-more", executes=executes(finding), exact=finding.exact, lines=lines)
     return Cause("more-work", says, _evidence(place, (*WORK_METRICS, "loads", "stores")))
 
 
-def executes(found: CountFinding) -> Claim:
+def executes(finding: CountFinding) -> Claim:
     """Tell how much work a function executes on both sides."""
-    return claim("executes", counter=found.counter, **compared(found))
+    return claim("executes", counter=finding.counter, **compared(finding))
 
 
-def misses(found: CountFinding) -> Claim:
+def misses(finding: CountFinding) -> Claim:
     """Tell how often a function misses a cache on both sides."""
-    return claim("misses", counter=found.counter, **compared(found))
+    return claim("misses", counter=finding.counter, **compared(finding))
 
 
 def ordered(place: MemoryEvidence, lines: Claim | None) -> Cause:
@@ -144,10 +144,10 @@ def divided(place: MemoryEvidence, lines: Claim | None) -> Cause:
     return Cause("divisions", says, _evidence(place, ("divisions", *WORK_METRICS)))
 
 
-def compared(found: CountFinding) -> dict[str, Fact]:
+def compared(finding: CountFinding) -> dict[str, Fact]:
     """Return a count per call on both sides, and the point that it is told at."""
-    return {"base": found.base, "head": found.head, "at": found.point.label}
+    return {"base": finding.base, "head": finding.head, "at": finding.point.label}
 
 
 def _evidence(place: MemoryEvidence, counters: tuple[str, ...]) -> tuple[Evidence, ...]:
-    return tuple(Evidence(counter, found.base, found.head) for counter in counters if (found := place.counts.get(counter)))
+    return tuple(Evidence(counter, finding.base, finding.head) for counter in counters if (finding := place.counts.get(counter)))

@@ -17,42 +17,47 @@ _MEMORY = (OBJECTS, BYTES, HEAP), (PEAK,)  # what a call asks for, and what it h
 
 def asked(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
     """Yield what a call asks for beyond what its further work does, each with the ns of a run that it may explain at most."""
-    found, held = (
-        [place.counts[each] for each in names if each in place.counts and _grew_beyond_work(place.counts, each)] for names in _MEMORY
+    allocated, held = (
+        [place.counts[counter] for counter in names if counter in place.counts and _grew_beyond_work(place.counts, counter)]
+        for names in _MEMORY
     )
-    if found:
+    if allocated:
         # What the code makes itself is told first: a runtime's own counter has what others make for it as well.
-        first = max([each for each in found if each.counter != HEAP] or found, key=_dearest_ns)
-        at_once = tuple(claim("up-to-at-once", base=each.base, head=each.head) for each in held)
+        first = max([finding for finding in allocated if finding.counter != HEAP] or allocated, key=_dearest_ns)
+        at_once = tuple(claim("up-to-at-once", base=finding.base, head=finding.head) for finding in held)
         facts: dict[str, Fact] = {**compared(first), "at_once": at_once, "lines": lines}
         says = claim("makes-allocations", **facts) if first.counter == OBJECTS else claim("allocates", **facts)
-        yield _dearest_ns(first), Cause("more-allocation", says, tuple(map(_evidence, found + held)))
-    for each in held if not found else ():
-        says = claim("more-memory", **compared(each), lines=lines)
-        yield each.extra * DEAREST_NS[BYTES], Cause("more-memory", says, (_evidence(each),))
+        yield _dearest_ns(first), Cause("more-allocation", says, tuple(map(_evidence, allocated + held)))
+    for finding in held if not allocated else ():
+        says = claim("more-memory", **compared(finding), lines=lines)
+        yield finding.extra * DEAREST_NS[BYTES], Cause("more-memory", says, (_evidence(finding),))
     yield from _collected(place, lines)
 
 
 def _collected(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
-    found = place.counts.get(COLLECTIONS)
-    if found is None or not _grew_beyond_work(place.counts, COLLECTIONS):
+    collections = place.counts.get(COLLECTIONS)
+    if collections is None or not _grew_beyond_work(place.counts, COLLECTIONS):
         return
-    base_ns, head_ns = found.took_ns or (0.0, 0.0)
-    most_ns = (head_ns - base_ns) * found.extra / (found.head - found.base) if head_ns > base_ns and found.extra else _dearest_ns(found)
+    base_ns, head_ns = collections.took_ns or (0.0, 0.0)
+    most_ns = (
+        (head_ns - base_ns) * collections.extra / (collections.head - collections.base)
+        if head_ns > base_ns and collections.extra
+        else _dearest_ns(collections)
+    )
     spent = Evidence("time of collections, ns a call", base_ns, head_ns)
-    says = claim("garbage-collection", **compared(found), base_ns=base_ns, head_ns=head_ns, lines=lines)
-    yield most_ns, Cause("garbage-collection", says, (_evidence(found), spent) if head_ns else (_evidence(found),))
+    says = claim("garbage-collection", **compared(collections), base_ns=base_ns, head_ns=head_ns, lines=lines)
+    yield most_ns, Cause("garbage-collection", says, (_evidence(collections), spent) if head_ns else (_evidence(collections),))
 
 
 def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:
-    found, work = counts[name], work_finding(counts)
+    finding, work = counts[name], work_finding(counts)
     usual = work.head / work.base if work is not None and work.grew and work.base else 1.0
-    return found.grew and found.head > (1 + POLICY.telling) * max(usual, 1.0) * found.base
+    return finding.grew and finding.head > (1 + POLICY.telling) * max(usual, 1.0) * finding.base
 
 
-def _dearest_ns(found: CountFinding) -> float:
-    return found.extra * DEAREST_NS[found.counter]
+def _dearest_ns(finding: CountFinding) -> float:
+    return finding.extra * DEAREST_NS[finding.counter]
 
 
-def _evidence(found: CountFinding) -> Evidence:
-    return Evidence(found.counter, found.base, found.head)
+def _evidence(finding: CountFinding) -> Evidence:
+    return Evidence(finding.counter, finding.base, finding.head)

@@ -14,11 +14,11 @@ def work_finding(counts: Mapping[str, CountFinding]) -> CountFinding | None:
 
     `counts` are the findings on all of its counters.
     """
-    found = [counts[each.metric] for each in work_counters(counts)]
-    return max(found, key=lambda each: abs(each.extra) * WORK_NS[each.counter], default=None)
+    findings = [counts[counter.metric] for counter in work_counters(counts)]
+    return max(findings, key=lambda finding: abs(finding.extra) * WORK_NS[finding.counter], default=None)
 
 
 def works_more(counts: Mapping[str, CountFinding]) -> bool:
     """Return whether a function clearly works more a call."""
-    found = work_finding(counts)
-    return found is not None and found.grew
+    finding = work_finding(counts)
+    return finding is not None and finding.grew

@@ -108,14 +108,14 @@ class Prepared:
 
 def counters_of(base: SampleTable, head: SampleTable) -> tuple[str, ...]:
     """Return the counters that both sides have in most calls, without those that are 0 in all of them."""
-    found = []
+    counters = []
     for name in base.metrics:
         both = [table.metrics[name] for table in (base, head) if name in table.metrics]
         if name in DERIVED or not metric_of(name).per_call or len(both) < 2:
             continue
-        if all(2 * np.isfinite(each).sum() > len(each) for each in both) and any(np.nan_to_num(each).any() for each in both):
-            found.append(name)
-    return tuple(found)
+        if all(2 * np.isfinite(values).sum() > len(values) for values in both) and any(np.nan_to_num(values).any() for values in both):
+            counters.append(name)
+    return tuple(counters)
 
 
 def prepare(tables: Tables, counters: tuple[str, ...], config: CompareConfig) -> Prepared | None:
@@ -129,14 +129,14 @@ def prepare(tables: Tables, counters: tuple[str, ...], config: CompareConfig) ->
         return None
     expectation = Expectation.learn(base, counters, seed=config.seed)
     of_base, of_head = expectation.residuals(base), expectation.residuals(head)
-    kept = np.flatnonzero(of_base.known)
-    alike = np.flatnonzero(of_head.known & np.isin(of_head.cells, of_base.cells[kept]))
-    base, head = base.rows(kept), head.rows(alike)
+    base_rows = np.flatnonzero(of_base.known)
+    head_rows = np.flatnonzero(of_head.known & np.isin(of_head.cells, of_base.cells[base_rows]))
+    base, head = base.rows(base_rows), head.rows(head_rows)
     if not _suffices(base) or not len(head):
         return None
     folds = min(FOLDS, len(np.unique(base.run)))
     dealt = (_dealt(base, folds), _dealt(head, folds))
-    return Prepared(counters, expectation.volume, (base, head), (of_base.rows(kept), of_head.rows(alike)), dealt, config)
+    return Prepared(counters, expectation.volume, (base, head), (of_base.rows(base_rows), of_head.rows(head_rows)), dealt, config)
 
 
 def judge_calls(tables: Tables, kind: DetectorKind, config: CompareConfig) -> Judged | None:
@@ -152,9 +152,9 @@ def judge_together(functions: Mapping[int, Tables], kind: DetectorKind, config: 
     """
     counters = tuple(dict.fromkeys(name for tables in functions.values() for name in counters_of(*tables)))
     shared = tuple(name for name in counters if all(name in table.metrics for tables in functions.values() for table in tables))
-    found = {function: prepare(tables, shared, config) for function, tables in functions.items()}
-    prepared = {function: each for function, each in found.items() if each is not None}
-    clusters = share({function: each.residuals[0].levels for function, each in prepared.items()}, models, seed=config.seed)
+    candidates = {function: prepare(tables, shared, config) for function, tables in functions.items()}
+    prepared = {function: calls for function, calls in candidates.items() if calls is not None}
+    clusters = share({function: calls.residuals[0].levels for function, calls in prepared.items()}, models, seed=config.seed)
     judged: dict[int, Judged] = {}
     for cluster in sorted(set(clusters.values())):
         members = [function for function in prepared if clusters[function] == cluster]
@@ -164,13 +164,13 @@ def judge_together(functions: Mapping[int, Tables], kind: DetectorKind, config: 
 
 def judge(group: Sequence[Prepared], kind: DetectorKind, learner: Learner = learn) -> list[Judged]:
     """Score the calls of functions that share a detector, as the `learner` makes it; each has a threshold of its own."""
-    folds = int(max(each.folds[0].max() for each in group)) + 1
+    folds = int(max(prepared.folds[0].max() for prepared in group)) + 1
     detectors, harmless = [], []
     for fold in range(folds):
-        training = _merged([each.training(fold) for each in group])
+        training = _merged([prepared.training(fold) for prepared in group])
         detectors.append(learner(kind, training))
         harmless.append(detectors[-1].errors(training.harmless()))
-    return [_scored(each, kind, detectors, np.concatenate(harmless)) for each in group]
+    return [_scored(prepared, kind, detectors, np.concatenate(harmless)) for prepared in group]
 
 
 def _scored(prepared: Prepared, kind: DetectorKind, detectors: Sequence[Detector], harmless: Floats) -> Judged:
@@ -185,18 +185,18 @@ def _scored(prepared: Prepared, kind: DetectorKind, detectors: Sequence[Detector
                 standardised = scale.standardised(residuals.rows(rows))
                 errors[side][rows] = detector.errors(standardised)
                 parts[side][rows] = detector.parts(standardised)
-    base, head = (Scored(*each) for each in zip(prepared.tables, prepared.residuals, errors, parts, grown, strict=True))
+    base, head = (Scored(*of_side) for of_side in zip(prepared.tables, prepared.residuals, errors, parts, grown, strict=True))
     return Judged(kind, prepared.counters, (base, head), threshold(base.errors, harmless))
 
 
 def _merged(trainings: Sequence[Training]) -> Training:
     """Return the calls of several functions as those of one; runs stay apart."""
     first = trainings[0]
-    offsets = np.cumsum([0, *(int(each.runs.max()) + 1 for each in trainings)])
+    offsets = np.cumsum([0, *(int(training.runs.max()) + 1 for training in trainings)])
     return Training(
-        rows=np.concatenate([each.rows for each in trainings]),
-        runs=np.concatenate([each.runs + offset for each, offset in zip(trainings, offsets, strict=False)]),
-        slack=np.mean([each.slack for each in trainings], axis=0),
+        rows=np.concatenate([training.rows for training in trainings]),
+        runs=np.concatenate([training.runs + offset for training, offset in zip(trainings, offsets, strict=False)]),
+        slack=np.mean([training.slack for training in trainings], axis=0),
         volume=first.volume,
         seed=first.seed,
     )

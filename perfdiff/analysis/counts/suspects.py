@@ -63,10 +63,13 @@ class ExtraWork:
         """
         is_more = self.total_ns >= 0
         differing = [(head - base if is_more else base - head, counter) for counter, (base, head) in self.by_counter.items()]
-        dearest = sorted((each for each in differing if each[0] > 0), key=lambda each: -each[0] * WORK_NS.get(each[1], _CALL_NS))[:TOLD]
+        dearest = sorted(
+            (difference for difference in differing if difference[0] > 0),
+            key=lambda difference: -difference[0] * WORK_NS.get(difference[1], _CALL_NS),
+        )[:TOLD]
         least_ns = POLICY.material * max((extra * WORK_NS.get(counter, _CALL_NS) for extra, counter in dearest), default=0.0)
-        told = [(extra, counter) for extra, counter in dearest if extra * DEAREST_NS.get(counter, math.inf) >= least_ns]
-        counts = tuple(claim("further-count", count=extra, counter=counter, more=is_more) for extra, counter in told)
+        material = [(extra, counter) for extra, counter in dearest if extra * DEAREST_NS.get(counter, math.inf) >= least_ns]
+        counts = tuple(claim("further-count", count=extra, counter=counter, more=is_more) for extra, counter in material)
         return claim("executes-otherwise", counts=counts, more=is_more)
 
 
@@ -83,10 +86,10 @@ def work_by_counts(
     """
     suspected = [info for info in functions if info.change.is_suspect and info.id in counted.place]
     own = {info.id for info in suspected if None in (counted.calls(info.id, side) for side in Side)}
-    priced = {each: _price(each, counted) for each in counted.ids if each not in own}
+    priced = {function: _price(function, counted) for function in counted.ids if function not in own}
     calling = Calling(ledger)
-    found = [_extra(info, counted, calling, priced, departures.get(info.id, ())) for info in suspected]
-    return tuple(sorted((each for each in found if each.total_ns), key=lambda each: (-each.total_ns, each.function)))
+    works = [_extra(info, counted, calling, priced, departures.get(info.id, ())) for info in suspected]
+    return tuple(sorted((work for work in works if work.total_ns), key=lambda work: (-work.total_ns, work.function)))
 
 
 def run_extra_ns(counted: Ledger) -> Floats:
@@ -100,7 +103,7 @@ def work_extra_ns(counted: Ledger, functions: Iterable[int]) -> Floats:
 
 
 def _extra_ns(counted: Ledger, functions: Iterable[int], prices: Mapping[str, float]) -> Floats:
-    columns = [counted.place[each] for each in functions if each in counted.place]
+    columns = [counted.place[function] for function in functions if function in counted.place]
     counters = [counter for counter in prices if _is_counted(counter, counted)]
     return np.array([sum(prices[counter] * _sum(counted, point, counter, columns) for counter in counters) for point in counted.points])
 
@@ -141,23 +144,23 @@ def _extra(
             if not _is_counted(counter, counted):
                 continue
             values = [_apart(book, counter, column) for book in (before, after)]
-            base, head = (median(each) for each in values)
+            base, head = (median(run_counts) for run_counts in values)
             base *= alike
             priced[place] += (head - base) * price
             dearest[place] += max(head - base, 0.0) * DEAREST_NS[counter]
             had = sums.get(counter, (0.0, 0.0))
             sums[counter] = (had[0] + base, had[1] + head)
-            repeats &= metric_of(counter).noisy or all(len(each) > 1 and not np.ptp(each) for each in values)
+            repeats &= metric_of(counter).noisy or all(len(run_counts) > 1 and not np.ptp(run_counts) for run_counts in values)
         for callee, more in calling.more_calls(info.id, point).items():
             if callee in price_of:
                 priced[place] += more * price_of[callee]
                 dearest[place] += max(more, 0.0) * price_of[callee]
                 had = sums.get("callee_calls", (0.0, 0.0))
                 sums["callee_calls"] = (had[0], had[1] + max(more, 0.0))
-    for each in (one for one in departures if one.grew):
-        priced += each.least_ns
-        dearest += each.dearest_ns
-        sums[f"{CALLS_OF}{each.name}"] = 0.0, float(each.extra.sum())
+    for departure in (departure for departure in departures if departure.grew):
+        priced += departure.least_ns
+        dearest += departure.dearest_ns
+        sums[f"{CALLS_OF}{departure.name}"] = 0.0, float(departure.extra.sum())
     return ExtraWork(info.id, info.name, counted.points, priced, dearest, sums, repeats)
 
 
@@ -195,12 +198,14 @@ class Calling:
         for callee in sorted(self._callees.get((point, column), set()) - {column}):
             base, head = (_calls_per_call(book, callee, column) for book in books)
             if base.max() < head.min() or head.max() < base.min():
-                made = float(books[1].medians["calls"][column])
-                more[self._ledger.ids[callee]] = (median(head) - median(base)) * made
+                own_calls = float(books[1].medians["calls"][column])
+                more[self._ledger.ids[callee]] = (median(head) - median(base)) * own_calls
         return more
 
 
 def _calls_per_call(book: Book, callee: int, caller: int) -> Floats:
     """Return how often each run's calls of a function call another, (r,)."""
-    made = book.calls[:, caller]
-    return np.divide(book.edges.get((callee, caller), np.zeros(len(made))), made, out=np.zeros(len(made)), where=made > 0)
+    own_calls = book.calls[:, caller]
+    return np.divide(
+        book.edges.get((callee, caller), np.zeros(len(own_calls))), own_calls, out=np.zeros(len(own_calls)), where=own_calls > 0
+    )

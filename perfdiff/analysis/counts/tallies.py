@@ -50,16 +50,16 @@ def count_all(ledger: Ledger, points: Mapping[int, Point], config: CompareConfig
     Points are tested one by one, for threads that meet at one need not meet at another; the false discovery rate holds over all tests.
     """
     counters = [name for name in _counters(ledger) if metric_of(name).unit != "ns"]
-    seen = [each for number in ledger.points for each in _at_point(points[number], counters, ledger)]
-    seen.sort(key=lambda each: (ledger.place[each.function], counters.index(each.counter)))
-    q_values = false_discovery([each.contrast.p for each in seen])
+    seen = [count for number in ledger.points for count in _at_point(points[number], counters, ledger)]
+    seen.sort(key=lambda count: (ledger.place[count.function], counters.index(count.counter)))
+    q_values = false_discovery([count.contrast.p for count in seen])
     grouped: dict[tuple[int, str], list[tuple[_Seen, int]]] = {}
-    for each, q in zip(seen, q_values, strict=True):
-        grouped.setdefault((each.function, each.counter), []).append((each, _direction(each, float(q), config)))
-    found: dict[int, dict[str, CountFinding]] = {}
-    for (function, counter), told in grouped.items():
-        found.setdefault(function, {})[counter] = _finding(*max(told, key=_standing), ledger, config)
-    return found
+    for count, q in zip(seen, q_values, strict=True):
+        grouped.setdefault((count.function, count.counter), []).append((count, _direction(count, float(q), config)))
+    findings: dict[int, dict[str, CountFinding]] = {}
+    for (function, counter), at_points in grouped.items():
+        findings.setdefault(function, {})[counter] = _finding(*max(at_points, key=_standing), ledger, config)
+    return findings
 
 
 def _counters(ledger: Ledger) -> list[str]:
@@ -79,8 +79,8 @@ def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator
     for column in ran.tolist():
         for counter in counters:
             sums = [book.other[counter][:, column] for book in books]
-            half = 0.0 if all(each.all() for each in sums) else 0.5
-            if half and not any(each.any() for each in sums):
+            half = 0.0 if all(side_counts.all() for side_counts in sums) else 0.5
+            if half and not any(side_counts.any() for side_counts in sums):
                 continue
             asked.append((column, counter))
             for side, counted, book in zip(levels, sums, books, strict=True):
@@ -107,9 +107,9 @@ def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
     return (low > least) - (high < -least) if clear else 0
 
 
-def _standing(told: tuple[_Seen, int]) -> tuple[bool, float]:
+def _standing(directed: tuple[_Seen, int]) -> tuple[bool, float]:
     """Order what is seen at several points: clear differences first, then by how many counts they are."""
-    seen, direction = told
+    seen, direction = directed
     return direction != 0, abs(seen.extra)
 
 

@@ -76,7 +76,7 @@ def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[
     if counted is None or len(counted.points) < points or not points:
         return None
     own = _own_work(counted)
-    needed = tuple(name for each in own for name in (each.metric, *each.beside))
+    needed = tuple(name for counter in own for name in (counter.metric, *counter.beside))
     if not needed or not all(name in book.other for name in needed for book in counted.books.values()):
         return None
     more, less, repeats = 0.0, 0.0, True
@@ -86,19 +86,19 @@ def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[
             if counter not in base.other or counter not in head.other:
                 continue
             sums = base.other[counter], head.other[counter]
-            repeats = repeats and all(len(each) > 1 and not np.ptp(each, axis=0).any() for each in sums)
-            before, after = (np.median(each, axis=0) for each in sums)
+            repeats = repeats and all(len(values) > 1 and not np.ptp(values, axis=0).any() for values in sums)
+            before, after = (np.median(values, axis=0) for values in sums)
             whole = max(float(before.sum()), _FEW.get(counter, 1.0))
             more = max(more, float(np.maximum(after - before, 0.0).sum()) / whole)
             less = max(less, float(np.maximum(before - after, 0.0).sum()) / whole)
-    bounded, parts = is_bounded({each.metric for each in own}), {point: _part(counted, point, own) for point in counted.points}
+    bounded, parts = is_bounded({counter.metric for counter in own}), {point: _part(counted, point, own) for point in counted.points}
     return Work(more, less, _waiting(counted), _outside(counted, leaving, own), repeats, bounded, parts)
 
 
 def _part(counted: Ledger, point: int, own: Sequence[WorkCounter]) -> float:
     """Return head's work at a point over base's, by the counter that differs least."""
     base, head = counted.pair(point)
-    return max(_run_sum(head, each.metric) / max(_run_sum(base, each.metric), 1.0) for each in own)
+    return max(_run_sum(head, counter.metric) / max(_run_sum(base, counter.metric), 1.0) for counter in own)
 
 
 def _own_work(counted: Ledger) -> tuple[WorkCounter, ...]:
@@ -121,8 +121,8 @@ def _waiting(counted: Ledger) -> float:
 
 def _outside(counted: Ledger, leaving: Mapping[int, Sequence[Departure]], work: Sequence[WorkCounter]) -> float:
     """Return what head's further calls of libraries and the kernel may take, against the least of its own work, where they do most."""
-    dearest = sum((each.dearest_ns for departures in leaving.values() for each in departures), np.zeros(len(counted.points)))
-    own = [sum(WORK_NS[each.metric] * _run_sum(counted.pair(point)[1], each.metric) for each in work) for point in counted.points]
+    dearest = sum((departure.dearest_ns for departures in leaving.values() for departure in departures), np.zeros(len(counted.points)))
+    own = [sum(WORK_NS[counter.metric] * _run_sum(counted.pair(point)[1], counter.metric) for counter in work) for point in counted.points]
     return max((ns / max(least, 1.0) for ns, least in zip(dearest.tolist(), own, strict=True)), default=0.0)
 
 

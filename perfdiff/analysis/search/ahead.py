@@ -8,17 +8,17 @@ from dataclasses import replace
 from perfdiff.analysis.search.posterior import Knowledge, Measure, Reading, Search, Terms, decide
 
 
-def asked_ahead(search: Search, known: Knowledge, terms: Terms, most: int) -> tuple[int, ...]:
+def asked_ahead(search: Search, knowledge: Knowledge, terms: Terms, most: int) -> tuple[int, ...]:
     """Return at most `most` commits without a reading, the one that is asked for now first, then those after either answer to it."""
-    found: list[int] = []
-    possible = collections.deque([known])
-    while possible and len(found) < most:
+    commits: list[int] = []
+    possible = collections.deque([knowledge])
+    while possible and len(commits) < most:
         present = possible.popleft()
         step = decide(search, present, terms)
         if not isinstance(step, Measure) or step.commit in present.readings:
             continue
-        found += [step.commit] * (step.commit not in found)
+        commits += [step.commit] * (step.commit not in commits)
         for effect in (0.0, search.expected.effect):
             readings = {**present.readings, step.commit: Reading(effect, terms.error)}
             possible.append(replace(present, readings=readings, measurements=present.measurements + 1))
-    return tuple(found)
+    return tuple(commits)

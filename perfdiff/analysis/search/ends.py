@@ -28,8 +28,8 @@ class SearchSubject:
     def functions(self, findings: Findings) -> list[FunctionFinding]:
         """Return the functions asked for; without one, those that got slower, the likeliest cause first."""
         if self.named is None:
-            return sorted((each for each in findings.functions if each.rank is not None), key=lambda each: each.rank or 0)
-        return [each for each in findings.functions if self.means(each.info.file, each.info.name)]
+            return sorted((finding for finding in findings.functions if finding.rank is not None), key=lambda finding: finding.rank or 0)
+        return [finding for finding in findings.functions if self.means(finding.info.file, finding.info.name)]
 
 
 def follow(findings: Findings, wanted: SearchSubject, sentence: str) -> Symptom:
@@ -46,10 +46,10 @@ def follow(findings: Findings, wanted: SearchSubject, sentence: str) -> Symptom:
         )
     seen: list[Symptom] = []
     for function in asked:
-        for each in (function, *_standing_in(findings, function)):
-            found = symptoms(findings, each, wanted.metric)
-            seen += found
-            slower = [one for one in found if one.expected.effect > 0]
+        for candidate in (function, *_standing_in(findings, function)):
+            its_symptoms = symptoms(findings, candidate, wanted.metric)
+            seen += its_symptoms
+            slower = [symptom for symptom in its_symptoms if symptom.expected.effect > 0]
             if slower:
                 return slower[0]
     if wanted.function is None and findings.verdict is Verdict.REGRESSION and (whole := whole_runs(findings)):
@@ -64,12 +64,12 @@ def standing(findings: Findings, wanted: SearchSubject) -> Verdict:
     asked = wanted.functions(findings)
     if wanted.metric is not None:
         every = asked if wanted.function else findings.functions
-        slower = any(found.expected.effect > 0 for each in every for found in symptoms(findings, each, wanted.metric))
+        slower = any(symptom.expected.effect > 0 for function in every for symptom in symptoms(findings, function, wanted.metric))
         return Verdict.REGRESSION if slower else Verdict.UNCHANGED
     if wanted.function is None:
         return findings.verdict
-    verdicts = {each.verdict for each in asked}
-    return next((each for each in (Verdict.REGRESSION, Verdict.INCONCLUSIVE) if each in verdicts), Verdict.UNCHANGED)
+    verdicts = {function.verdict for function in asked}
+    return next((verdict for verdict in (Verdict.REGRESSION, Verdict.INCONCLUSIVE) if verdict in verdicts), Verdict.UNCHANGED)
 
 
 def _standing_in(findings: Findings, function: FunctionFinding) -> list[FunctionFinding]:
@@ -101,14 +101,17 @@ def _nothing_to_follow(findings: Findings, wanted: SearchSubject, seen: list[Sym
 
 def _grown_work(findings: Findings, wanted: SearchSubject) -> list[Symptom]:
     """Return the functions that do more work by exact counts, the most first: a difference that no noise hides, if it does cost time."""
-    found = [each for function in findings.functions for each in symptoms(findings, function, wanted.metric)]
-    return sorted((each for each in found if each.exact and each.expected.effect > 0), key=lambda each: -each.expected.effect)
+    grown = [symptom for function in findings.functions for symptom in symptoms(findings, function, wanted.metric)]
+    return sorted(
+        (symptom for symptom in grown if symptom.exact and symptom.expected.effect > 0), key=lambda symptom: -symptom.expected.effect
+    )
 
 
 def _ratios(findings: Findings, wanted: SearchSubject) -> str:
     """Return the ratio of each function asked for, a line each, and what does more work all the same."""
     lines = [
-        f"{each.says}: {figures(each.expected)}; to look for it, add --function '{each.name}'" for each in _grown_work(findings, wanted)
+        f"{symptom.says}: {figures(symptom.expected)}; to look for it, add --function '{symptom.name}'"
+        for symptom in _grown_work(findings, wanted)
     ]
     for function in wanted.functions(findings) if wanted.function else findings.functions:
         metric = function.metrics.get(wanted.metric or "wall_ns")

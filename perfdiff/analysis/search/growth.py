@@ -25,21 +25,21 @@ def name_of(place: Place) -> FunctionName:
     return place.file, place.function
 
 
-def follow(found: TrendFindings, wanted: SearchSubject) -> GrowthSymptom:
+def follow(findings: TrendFindings, wanted: SearchSubject) -> GrowthSymptom:
     """Return what grows faster in the bad end and will be looked for in the commits between; raise where nothing does."""
-    sides = found.experiment.sides
+    sides = findings.experiment.sides
     if not any(wanted.means(*name_of(place)) for counted in sides.values() for place in counted.places):
         raise UsageError(
             f"'{wanted.function}' is no function that ran in {wanted.good} or {wanted.bad}; "
             f"`perfdiff trends {wanted.good} {wanted.bad}` lists those whose growth differs",
             slug="unknown-function",
         )
-    for difference in found.differences:
+    for difference in findings.differences:
         if difference.verdict is Verdict.REGRESSION:
-            for symptom in _symptoms(found.experiment, difference):
+            for symptom in _symptoms(findings.experiment, difference):
                 if wanted.means(*symptom.head) or (symptom.base is not None and wanted.means(*symptom.base)):
                     return symptom
-    raise _nothing_to_follow(found, wanted)
+    raise _nothing_to_follow(findings, wanted)
 
 
 @one_thread()
@@ -53,17 +53,19 @@ def reading(
     have been done elsewhere. Raises MeasurementError where growth cannot be told.
     """
     try:
-        found = differences(experiment, min_effect=min_effect, seed=seed)
+        differing = differences(experiment, min_effect=min_effect, seed=seed)
     except ValueError as error:
         raise MeasurementError(
             "no feature that it shares with the good end varies, so that no growth is known", slug="no-feature"
         ) from error
     places = _followed_places(experiment, symptom)
     shown = [
-        each for each in found if places is None or (each.kind is symptom.difference.kind and places & {*_head_places(experiment, each)})
+        difference
+        for difference in differing
+        if places is None or (difference.kind is symptom.difference.kind and places & {*_head_places(experiment, difference)})
     ]
     least = POLICY.most * _extra(symptom.difference)
-    bad = next((each for each in shown if each.verdict is Verdict.REGRESSION and _extra(each) >= least), None)
+    bad = next((difference for difference in shown if difference.verdict is Verdict.REGRESSION and _extra(difference) >= least), None)
     if bad is not None:
         return CommitStanding.BAD, bad
     return CommitStanding.GOOD, next(iter(shown), None)
@@ -84,19 +86,19 @@ def _symptoms(experiment: PlaceExperiment, difference: Difference) -> Iterator[G
     It is a function of base where most of that became it: single lines of others are taken for its own as they run as often.
     """
     base, head = experiment.sides[Side.BASE].places, experiment.sides[Side.HEAD].places
-    known = functions(experiment)
-    owners = {number: function for function in known for number in function.places.tolist()}
+    all_functions = functions(experiment)
+    owners = {number: function for function in all_functions for number in function.places.tolist()}
     numbers = {place: number for number, place in enumerate(head)}
     in_each = {name_of(place): place for place in _head_places(experiment, difference)}
     for name, place in in_each.items():
         own = owners[numbers[place]]
-        before = next((each for each, _ in _names(base, own).most_common() if _home(base, known, each) is own), None)
+        before = next((former for former, _ in _names(base, own).most_common() if _home(base, all_functions, former) is own), None)
         yield GrowthSymptom(difference, before, name)
 
 
-def _home(base: Sequence[Place], known: Sequence[Function], name: FunctionName) -> Function:
+def _home(base: Sequence[Place], all_functions: Sequence[Function], name: FunctionName) -> Function:
     """Return the function that most places of a function of base count for."""
-    return max(known, key=lambda each: _names(base, each)[name])
+    return max(all_functions, key=lambda function: _names(base, function)[name])
 
 
 def _names(places: Sequence[Place], function: Function) -> Counter[FunctionName]:
@@ -107,8 +109,8 @@ def _names(places: Sequence[Place], function: Function) -> Counter[FunctionName]
 def _head_places(experiment: PlaceExperiment, difference: Difference) -> Iterator[Place]:
     """Yield the places of head that a difference stands for, the leading one first; none where they are gone."""
     places = experiment.sides[Side.HEAD].places
-    known = {*places}
-    if difference.place in known:
+    in_head = {*places}
+    if difference.place in in_head:
         yield difference.place
         yield from (places[number] for number in difference.members)
 
@@ -118,19 +120,19 @@ def _extra(difference: Difference) -> float:
     return difference.head_cost - difference.base_cost
 
 
-def _nothing_to_follow(found: TrendFindings, wanted: SearchSubject) -> PerfdiffError:
+def _nothing_to_follow(findings: TrendFindings, wanted: SearchSubject) -> PerfdiffError:
     good, bad = wanted.good, wanted.bad
-    own = [each for each in found.differences if wanted.means(*name_of(each.place))]
+    own = [difference for difference in findings.differences if wanted.means(*name_of(difference.place))]
     about = f" in `{wanted.function}`" if wanted.function else ""
-    better = next((each for each in own if each.verdict is Verdict.IMPROVEMENT), None)
+    better = next((difference for difference in own if difference.verdict is Verdict.IMPROVEMENT), None)
     if better is not None:
         return UsageError(
             f"{bad} does not grow faster than {good}{about} but less: {_grows(better)}; "
             "a bisect finds what got worse, so give an end that is",
             slug="ends-swapped",
         )
-    open_ = next((each for each in own if each.verdict is Verdict.INCONCLUSIVE and _extra(each) > 0), None)
-    if open_ or (found.verdict is Verdict.INCONCLUSIVE and not found.differences):
+    open_ = next((difference for difference in own if difference.verdict is Verdict.INCONCLUSIVE and _extra(difference) > 0), None)
+    if open_ or (findings.verdict is Verdict.INCONCLUSIVE and not findings.differences):
         shown = _grows(open_) if open_ else "no feature that both share tells how their counts grow"
         return MeasurementError(
             f"whether {bad} grows faster than {good}{about} stays open: {shown}; add inputs of more sizes, then bisect again",

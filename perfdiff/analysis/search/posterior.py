@@ -44,7 +44,7 @@ class Reading:
 
     def joined(self, other: Reading) -> Reading:
         """Return both as one, weighted by their precision; readings without any error are as good as each other."""
-        weights = [1 / max(each.error, 1e-9) ** 2 for each in (self, other)]
+        weights = [1 / max(reading.error, 1e-9) ** 2 for reading in (self, other)]
         effect = (self.effect * weights[0] + other.effect * weights[1]) / sum(weights)
         error = 0.0 if min(self.error, other.error) == 0 else 1 / math.sqrt(sum(weights))
         return Reading(effect, error)
@@ -83,25 +83,25 @@ class Search:
     expected: Reading
     exact: bool = False
 
-    def posterior(self, known: Knowledge) -> Floats:
+    def posterior(self, knowledge: Knowledge) -> Floats:
         """Return the probability (n,) that each commit is the culprit."""
         logs = np.where(self.prior > 0, np.log(np.maximum(self.prior, 1e-300)), -np.inf)
-        for commit, reading in known.readings.items():
+        for commit, reading in knowledge.readings.items():
             logs = logs + self._evidence(self.contains[commit], reading)
-        for trial in known.trials:
+        for trial in knowledge.trials:
             logs = logs + self._evidence(np.isin(np.arange(len(logs)), list(trial.suspects)), trial.reading)
         nothing = np.zeros(len(logs), dtype=bool)
-        for commit, other in known.ties:
+        for commit, other in knowledge.ties:
             held = nothing if other is None else self.contains[other]
             logs = logs + np.where(self.contains[commit] != held, math.log(UNTIED), 0.0)
         weights = np.exp(logs - logs.max())
-        found: Floats = weights / weights.sum()
-        return found
+        probabilities: Floats = weights / weights.sum()
+        return probabilities
 
     def _evidence(self, held: Bools, reading: Reading) -> Floats:
         before, after = self._log_likelihoods(np.array([reading.effect]), reading.error)
-        found: Floats = np.where(held, after[0], before[0])
-        return found
+        logs: Floats = np.where(held, after[0], before[0])
+        return logs
 
     def holds(self, reading: Reading) -> float:
         """Return the probability that a commit with this reading holds the culprit, by the reading alone."""
@@ -122,11 +122,11 @@ class Search:
             odds = present + before - after
         left = np.zeros(len(held))
         for share, kind in zip(self._shares(held, reading), self._kinds(), strict=True):
-            values, known = _predicted(*kind, reading, error)
-            before, after = self._log_likelihoods(values, known)
+            values, joined_error = _predicted(*kind, reading, error)
+            before, after = self._log_likelihoods(values, joined_error)
             left += share * (_entropies(odds[:, np.newaxis] + after - before) @ _WEIGHTS)
-        found: Floats = np.maximum(_entropies(present) - left, 0.0)
-        return found
+        bits: Floats = np.maximum(_entropies(present) - left, 0.0)
+        return bits
 
     def _kinds(self) -> tuple[tuple[float, float], ...]:
         """Return mean and standard deviation of the true effect before the culprit, from it on, and where it misleads."""
@@ -157,19 +157,19 @@ def _predicted(mean: float, spread: float, reading: Reading | None, error: float
     """Return the values at `_NODES` that a commit's joined reading will take, and its error, after one more measurement with `error`."""
     if reading is None:
         return mean + _NODES * math.hypot(spread, error), error
-    known, fresh, own = (max(each, 1e-9) ** 2 for each in (reading.error, error, spread))
-    variance = 1 / (1 / known + 1 / own)
-    true = variance * (reading.effect / known + mean / own)
+    present, fresh, own = (max(deviation, 1e-9) ** 2 for deviation in (reading.error, error, spread))
+    variance = 1 / (1 / present + 1 / own)
+    true = variance * (reading.effect / present + mean / own)
     drawn = true + _NODES * math.sqrt(variance + fresh)
-    joined: Floats = (reading.effect / known + drawn / fresh) / (1 / known + 1 / fresh)
-    return joined, 1 / math.sqrt(1 / known + 1 / fresh)
+    joined: Floats = (reading.effect / present + drawn / fresh) / (1 / present + 1 / fresh)
+    return joined, 1 / math.sqrt(1 / present + 1 / fresh)
 
 
 def _density(distances: Floats, scale: float) -> Floats:
     """Return the normal density, up to a factor that all have in common; never 0. What is further away than it allows misleads."""
     scale = max(scale, 1e-6)
-    found: Floats = np.exp(-0.5 * (distances / scale) ** 2) / scale + 1e-300
-    return found
+    density: Floats = np.exp(-0.5 * (distances / scale) ** 2) / scale + 1e-300
+    return density
 
 
 def _probability(odds: float) -> float:
@@ -180,8 +180,8 @@ def _entropies(odds: Floats) -> Floats:
     """Return the entropy, in bits, of a yes or no with these odds (as logarithms)."""
     odds = np.clip(np.abs(odds), 0.0, 700.0)
     p = 1 / (1 + np.exp(odds))
-    found: Floats = (np.log1p(np.exp(-odds)) + p * odds) / math.log(2)
-    return found
+    entropy: Floats = (np.log1p(np.exp(-odds)) + p * odds) / math.log(2)
+    return entropy
 
 
 def kinds(contains: Bools, answering: Bools) -> Ints:
@@ -190,8 +190,8 @@ def kinds(contains: Bools, answering: Bools) -> Ints:
     if not len(seen):
         return np.zeros(contains.shape[1], dtype=np.int64)
     first: dict[bytes, int] = {}
-    found: Ints = np.array([first.setdefault(column.tobytes(), len(first)) for column in seen.T], dtype=np.int64)
-    return found
+    labels: Ints = np.array([first.setdefault(column.tobytes(), len(first)) for column in seen.T], dtype=np.int64)
+    return labels
 
 
 def likeliest(weights: Floats, labels: Ints) -> tuple[frozenset[int], float]:
@@ -210,13 +210,13 @@ def credible(weights: Floats, confidence: float) -> tuple[int, ...]:
 
 def chances(count: int, skipped: Sequence[int], measured: Sequence[int]) -> Floats:
     """Return the chance (n,) that each commit can be measured: what broke one may well break its neighbours in the list."""
-    found = np.ones(count)
+    chance = np.ones(count)
     places = np.arange(count)
     for commit in skipped:
-        found *= 1 - NEARBY ** np.maximum(np.abs(places - commit), 1)
-    found[list(measured)] = 1.0
-    found[list(skipped)] = 0.0
-    return found
+        chance *= 1 - NEARBY ** np.maximum(np.abs(places - commit), 1)
+    chance[list(measured)] = 1.0
+    chance[list(skipped)] = 0.0
+    return chance
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,31 +257,31 @@ class Terms:
     confidence: float = 0.95
 
 
-def next_commit(search: Search, weights: Floats, known: Knowledge, terms: Terms) -> int | None:
+def next_commit(search: Search, weights: Floats, knowledge: Knowledge, terms: Terms) -> int | None:
     """Return the commit whose measurement is expected to tell most for its cost, None where none would tell anything."""
     held = np.clip(search.contains @ weights, 0.0, 1.0)
     values = search.information(held, None, terms.error)
-    for commit, reading in known.readings.items():
+    for commit, reading in knowledge.readings.items():
         values[commit] = search.information(held[commit : commit + 1], reading, terms.error)[0]
     values[values < WORTHLESS] = 0.0
-    chance = chances(len(weights), known.skipped, list(known.readings)) * terms.eligible
+    chance = chances(len(weights), knowledge.skipped, list(knowledge.readings)) * terms.eligible
     worth = values * chance / terms.cost
     return int(worth.argmax()) if worth.max() > 0 else None
 
 
-def decide(search: Search, known: Knowledge, terms: Terms) -> Measure | Confirm | Answer:
+def decide(search: Search, knowledge: Knowledge, terms: Terms) -> Measure | Confirm | Answer:
     """Return what to do next."""
     count = len(search.prior)
-    weights = search.posterior(known)
+    weights = search.posterior(knowledge)
     answering = np.ones(count, dtype=bool)
-    answering[list(known.skipped)] = False
+    answering[list(knowledge.skipped)] = False
     best, probability = likeliest(weights, kinds(search.contains, answering))
-    tried = any(trial.suspects == best for trial in known.trials)
+    tried = any(trial.suspects == best for trial in knowledge.trials)
     if probability >= terms.confidence:
         return Answer(best, probability, certain=True) if tried else Confirm(best)
     commit = None
-    if known.measurements < PATIENCE * (math.log2(count) + 4):
-        commit = next_commit(search, weights, known, terms)
+    if knowledge.measurements < PATIENCE * (math.log2(count) + 4):
+        commit = next_commit(search, weights, knowledge, terms)
     if commit is not None:
         return Measure(commit)
     if probability >= EVEN and not tried:

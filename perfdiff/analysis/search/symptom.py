@@ -86,32 +86,36 @@ def symptoms(findings: Findings, function: FunctionFinding, metric: str | None) 
     With `metric`, only that. Differences in both directions are returned; those smaller than `min_effect`, or within chance, are not.
     """
     least = math.log1p(findings.min_effect)
-    found = [
+    by_ratio = [
         Symptom(function.info.name, function.info.file, place_of(function.info.base), name, figure, reading, exact=False)
         for name, figure, ratio in _ratios(function)
         if (reading := reading_of(ratio, findings.confidence)) is not None and _stands_out(ratio, least)
     ]
-    found.sort(key=lambda each: -abs(each.expected.effect) / math.hypot(each.expected.error, LAYOUT))
-    slower = max((abs(each.expected.effect) for each in found if metric_of(each.metric).unit == "ns"), default=0.0)
+    by_ratio.sort(key=lambda symptom: -abs(symptom.expected.effect) / math.hypot(symptom.expected.error, LAYOUT))
+    slower = max((abs(symptom.expected.effect) for symptom in by_ratio if metric_of(symptom.metric).unit == "ns"), default=0.0)
     counts = [
         Symptom(function.info.name, function.info.file, place_of(function.info.base), count.counter, Figure.COUNT, reading, count.exact)
         for count in _counts(function)
         if (reading := reading_of(count.ratio, findings.confidence)) is not None and (count.grew or count.shrank)
     ]
-    work = [each for each in counts if each.exact and each.metric in WORK and abs(each.expected.effect) >= max(least, POLICY.most * slower)]
-    ordered = [*work, *found, *(each for each in counts if each not in work)]
-    return [each for each in ordered if metric is None or metric in (each.metric, _plain(each))]
+    work = [
+        symptom
+        for symptom in counts
+        if symptom.exact and symptom.metric in WORK and abs(symptom.expected.effect) >= max(least, POLICY.most * slower)
+    ]
+    ordered = [*work, *by_ratio, *(symptom for symptom in counts if symptom not in work)]
+    return [symptom for symptom in ordered if metric is None or metric in (symptom.metric, _plain(symptom))]
 
 
 def whole_runs(findings: Findings) -> list[Symptom]:
     """Return the points at which whole runs, without probes, clearly take longer in the bad end, the clearest first."""
     slower = [end for end in findings.end_to_end if end.standing is PointStanding.SLOWER]
-    found = []
+    at_points = []
     for end in sorted(slower, key=lambda end: -(end.ratio.low if end.ratio else 0.0)):
         reading = reading_of(end.ratio, findings.confidence)
         if reading is not None:
-            found.append(Symptom(end.point.label, "", None, "wall_ns", Figure.WHOLE, reading, exact=False))
-    return found
+            at_points.append(Symptom(end.point.label, "", None, "wall_ns", Figure.WHOLE, reading, exact=False))
+    return at_points
 
 
 def read(findings: Findings, symptom: Symptom, place: FunctionStart | None = None) -> Reading | None:
@@ -152,14 +156,14 @@ def find(findings: Findings, symptom: Symptom, place: FunctionStart | None = Non
 
 def callers(findings: Findings, function: FunctionFinding) -> list[FunctionFinding]:
     """Return the functions that call this one, directly first, then those that call them, as far as both ends have them."""
-    found: list[FunctionFinding] = []
+    all_above: list[FunctionFinding] = []
     below = {function.info.id}
     while True:
-        above = [each for each in findings.functions if each.info.calls & below and each.info.id not in below]
+        above = [finding for finding in findings.functions if finding.info.calls & below and finding.info.id not in below]
         if not above:
-            return [each for each in found if each.info.base and each.info.head]
-        found += above
-        below |= {each.info.id for each in above}
+            return [finding for finding in all_above if finding.info.base and finding.info.head]
+        all_above += above
+        below |= {finding.info.id for finding in above}
 
 
 def place_of(source: Source | None) -> FunctionStart | None:
@@ -172,7 +176,7 @@ def reading_of(ratio: Ratio | None, confidence: float) -> Reading | None:
 
     The interval is Student's: dividing by the normal quantile makes the error of few runs as much larger as they deserve.
     """
-    if ratio is None or not all(0 < each < math.inf for each in (ratio.value, ratio.low, ratio.high)):
+    if ratio is None or not all(0 < value < math.inf for value in (ratio.value, ratio.low, ratio.high)):
         return None
     error = math.log(ratio.high / ratio.low) / (2 * NormalDist().inv_cdf(0.5 + confidence / 2))
     return Reading(math.log(ratio.value), error)
@@ -212,7 +216,9 @@ def _figures(metric: MetricFinding) -> Sequence[tuple[Figure, Ratio | None]]:
 
 def _counts(function: FunctionFinding) -> list[CountFinding]:
     order = {name: number for number, name in enumerate(WORK)}
-    return sorted(function.counts.values(), key=lambda each: (order.get(each.counter, len(order)), -abs(math.log(each.ratio.value or 1))))
+    return sorted(
+        function.counts.values(), key=lambda count: (order.get(count.counter, len(order)), -abs(math.log(count.ratio.value or 1)))
+    )
 
 
 def _plain(symptom: Symptom) -> str:

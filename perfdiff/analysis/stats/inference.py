@@ -35,19 +35,28 @@ def contrast(pairs: Sequence[Pair]) -> Contrast | None:
 
 def contrasts(of: Panel) -> list[Contrast | None]:
     """Return `contrast` of every question of a panel."""
-    found = panel.effects(of)
-    columns = (found.effect, found.error, found.freedom, found.agreement, found.chance, found.runs_base, found.runs_head, found.differ)
+    effects = panel.effects(of)
+    columns = (
+        effects.effect,
+        effects.error,
+        effects.freedom,
+        effects.agreement,
+        effects.chance,
+        effects.runs_base,
+        effects.runs_head,
+        effects.differ,
+    )
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [Contrast(*row) if points else None for row, points in zip(rows, found.points.tolist(), strict=True)]
+    return [Contrast(*row) if points else None for row, points in zip(rows, effects.points.tolist(), strict=True)]
 
 
 def contrasts_at_point(base: Group, head: Group) -> list[Contrast | None]:
     """Return `contrast` of each of k statistics of the same runs at one point by itself; `values` are (k, n), all finite."""
     several = any(group.machines is not None and group.machines.any() for group in (base, head))
-    machines = [np.zeros(len(each.blocks), dtype=np.int64) if each.machines is None else each.machines for each in (base, head)]
+    machines = [np.zeros(len(group.blocks), dtype=np.int64) if group.machines is None else group.machines for group in (base, head)]
     sides = (
-        Runs(each.values[None], each.blocks[None], np.zeros(1, dtype=bool), of[None] if several else None)
-        for each, of in zip((base, head), machines, strict=True)
+        Runs(group.values[None], group.blocks[None], np.zeros(1, dtype=bool), of[None] if several else None)
+        for group, of in zip((base, head), machines, strict=True)
     )
     return contrasts(panel.panel(*sides))
 
@@ -112,8 +121,8 @@ def clear_shifts(base: Floats, head: Floats) -> Bools:
     counts = np.array([np.isfinite(side).sum(axis=-1) for side in (base, head)])
     (mean_base, of_base), (mean_head, of_head) = (panel.moments(side) for side in (base, head))
     apart = np.abs(mean_head - mean_base)
-    known = [np.where(np.isfinite(side), side, 0.0) for side in (base, head)]
-    rounding = ROUNDING * np.maximum(*(np.abs(side).max(axis=-1, initial=0.0) for side in known))
+    finite = [np.where(np.isfinite(side), side, 0.0) for side in (base, head)]
+    rounding = ROUNDING * np.maximum(*(np.abs(side).max(axis=-1, initial=0.0) for side in finite))
     still = np.maximum(*(_range(side) for side in (base, head))) <= rounding
     variances = np.array([of_base, of_head]) / np.maximum(counts, 1)
     spent = (variances**2 / np.maximum(counts - 1, 1)).sum(axis=0)

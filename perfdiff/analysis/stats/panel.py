@@ -67,8 +67,8 @@ def middles(values: Floats) -> Floats:
     if not values.shape[-1]:
         return np.full(values.shape[:-1], np.nan)
     counts = np.isfinite(values).sum(axis=-1)
-    found: Floats = np.take_along_axis(np.sort(values, axis=-1), np.maximum(counts - 1, 0)[..., None] // 2, axis=-1)[..., 0]
-    return found
+    lower: Floats = np.take_along_axis(np.sort(values, axis=-1), np.maximum(counts - 1, 0)[..., None] // 2, axis=-1)[..., 0]
+    return lower
 
 
 def medians(values: Floats) -> Floats:
@@ -102,8 +102,8 @@ def panel(base: Runs, head: Runs) -> Panel:
     for side, middle, distances in zip(sides, middles, apart, strict=True):
         own = _robust_deviation(distances, 1)
         # Where most runs are equal, that says nothing of how far the others may lie.
-        known = (common > 0) & (own > 0) & (side.counts >= OUTLIER_RUNS)
-        reach = np.where(known, OUTLIER_RUN * np.maximum(common, own), np.inf)[..., None]
+        scaled = (common > 0) & (own > 0) & (side.counts >= OUTLIER_RUNS)
+        reach = np.where(scaled, OUTLIER_RUN * np.maximum(common, own), np.inf)[..., None]
         outside = (distances > reach).sum(axis=-1)
         is_mode = outside > np.maximum(1, FEW * side.counts)
         clipped += np.where(is_mode, 0, outside)
@@ -220,7 +220,7 @@ def machines_of(of: Panel) -> list[int]:
     """Return the machines that both sides have runs of; none where all runs are of one."""
     if of.base.machines is None or of.head.machines is None:
         return []
-    return [each for each in np.intersect1d(of.base.machines, of.head.machines).tolist() if each >= 0]
+    return [machine for machine in np.intersect1d(of.base.machines, of.head.machines).tolist() if machine >= 0]
 
 
 def _over_machines(of: Panel) -> levels.Spread | None:
@@ -230,11 +230,11 @@ def _over_machines(of: Panel) -> levels.Spread | None:
         return None
     summed = np.zeros((of.base.values.shape[1], len(machines)))
     variances, points, freedom = np.zeros_like(summed), np.zeros_like(summed), np.zeros(len(summed))
-    for found, variance, own_freedom in _on_machines(of, machines):
-        known = np.isfinite(found)
-        summed += np.where(known, found, 0.0)
-        variances += np.where(known, variance, 0.0)
-        points += known
+    for effect, variance, own_freedom in _on_machines(of, machines):
+        finite = np.isfinite(effect)
+        summed += np.where(finite, effect, 0.0)
+        variances += np.where(finite, variance, 0.0)
+        points += finite
         freedom += own_freedom
     with np.errstate(invalid="ignore", divide="ignore"):
         return levels.spread(summed / points, variances / points**2, freedom)
@@ -372,7 +372,10 @@ def _wins(of: Panel) -> Floats:
     """Return in how many pairs of runs head is larger (p, k), equal ones as one half."""
     if of.base.values.shape[-1] * of.head.values.shape[-1] > MOST_PAIRS:
         return np.array(
-            [[_wins_of_many(*each) for each in zip(*sides, strict=True)] for sides in zip(of.base.values, of.head.values, strict=True)]
+            [
+                [_wins_of_many(*question_runs) for question_runs in zip(*sides, strict=True)]
+                for sides in zip(of.base.values, of.head.values, strict=True)
+            ]
         )
     base, head = of.base.values[..., None, :], of.head.values[..., :, None]
     wins: Floats = (head > base).sum(axis=(-2, -1)) + 0.5 * (head == base).sum(axis=(-2, -1))
@@ -392,8 +395,8 @@ def noise_floor(of: Panel, question: int, *, seed: int) -> float:
     of the difference is left on each side, which has a quarter of the variance of two runs' difference, not half of it.
     """
     groups = [
-        [_centred(values) * (math.sqrt(2) if together else 1.0) for values, together in found if np.isfinite(values).any()]
-        for found in (zip(side.values[:, question], side.together, strict=True) for side in (of.base, of.head))
+        [_centred(values) * (math.sqrt(2) if together else 1.0) for values, together in point_runs if np.isfinite(values).any()]
+        for point_runs in (zip(side.values[:, question], side.together, strict=True) for side in (of.base, of.head))
     ]
     if not groups[0]:
         return math.inf

@@ -12,10 +12,10 @@ from perfdiff.records.schema import SampleTable
 
 def without_features(table: SampleTable, names: set[str]) -> SampleTable:
     """Return the table without some of its features."""
-    kept = [i for i, feature in enumerate(table.features) if feature.name not in names]
-    if len(kept) == len(table.features):
+    columns = [i for i, feature in enumerate(table.features) if feature.name not in names]
+    if len(columns) == len(table.features):
         return table
-    return replace(table, features=tuple(table.features[i] for i in kept), values=table.values[:, kept])
+    return replace(table, features=tuple(table.features[i] for i in columns), values=table.values[:, columns])
 
 
 def thinned(table: SampleTable, most: int) -> SampleTable:

@@ -15,13 +15,13 @@ from perfdiff.records.schema import Edges, Experiment, Floats, Ints, Side
 def call_graph(experiment: Experiment, ledger: Ledger, counted: Ledger | None = None) -> CallGraph:
     """Return calls and times of one run of each workload point: medians over runs, added up over the points; work of `counted` runs."""
     times = [ledger.of_a_run(metric, side).tolist() for metric in ("self_ns", "wall_ns") for side in Side]
-    costs = {function: CallCost(*each) for function, *each in zip(ledger.ids, *times, strict=True)}
+    costs = {function: CallCost(*ns) for function, *ns in zip(ledger.ids, *times, strict=True)}
     calls: dict[tuple[int, int], dict[Side, Floats]] = {}
     for point in ledger.points:
         for side in Side:
             runs = np.array([run.id for run in ledger.books[point, side].runs], dtype=np.int64)
             for pair, typical in _typical_calls(experiment.edges, runs).items():
-                sums = calls.setdefault(pair, {each: np.zeros(2) for each in Side})
+                sums = calls.setdefault(pair, {side: np.zeros(2) for side in Side})
                 sums[side] = sums[side] + typical
     edges = [
         CallEdge(caller or None, callee, *(float(sums[side][column]) for column in range(2) for side in Side))
@@ -44,14 +44,14 @@ def _own_counts(counted: Ledger) -> dict[str, OwnCounts]:
 
 def _typical_calls(edges: Edges, runs: Ints) -> dict[tuple[int, int], Floats]:
     """Return the medians of calls and of their time (2,) over `runs`, by caller and callee; a run without such calls counts as 0."""
-    kept = np.flatnonzero(np.isin(edges.run, runs) & (edges.calls > 0))
-    if not len(kept):
+    rows = np.flatnonzero(np.isin(edges.run, runs) & (edges.calls > 0))
+    if not len(rows):
         return {}
-    pairs, place = np.unique(np.column_stack([edges.caller[kept], edges.callee[kept]]), axis=0, return_inverse=True)
-    row = np.searchsorted(np.sort(runs), edges.run[kept])
-    made = np.zeros((len(pairs), len(runs), 2))
-    np.add.at(made, (place.ravel(), row), np.column_stack([edges.calls[kept], edges.wall_ns[kept]]))
-    medians = np.median(made, axis=1)
+    pairs, place = np.unique(np.column_stack([edges.caller[rows], edges.callee[rows]]), axis=0, return_inverse=True)
+    row = np.searchsorted(np.sort(runs), edges.run[rows])
+    sums = np.zeros((len(pairs), len(runs), 2))
+    np.add.at(sums, (place.ravel(), row), np.column_stack([edges.calls[rows], edges.wall_ns[rows]]))
+    medians = np.median(sums, axis=1)
     return {(int(caller), int(callee)): medians[number] for number, (caller, callee) in enumerate(pairs)}
 
 
@@ -60,6 +60,6 @@ def reached(steps: Mapping[int, Set[int]], function: int) -> set[int]:
     seen: set[int] = set()
     frontier = {function}
     while frontier:
-        frontier = {each for at in frontier for each in steps.get(at, frozenset())} - seen - {0}
+        frontier = {neighbour for at in frontier for neighbour in steps.get(at, frozenset())} - seen - {0}
         seen |= frontier
     return seen - {function}

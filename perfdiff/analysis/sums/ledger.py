@@ -38,12 +38,12 @@ class Book:
 
     def __post_init__(self) -> None:
         """Work out what every function's comparison asks for."""
-        kept = {"calls": self.calls, "self_ns": self.self_ns, "wall_ns": self.wall_ns, **self.other}
-        largest = {metric: float(np.median(sums.max(axis=1))) for metric, sums in kept.items() if sums.size}
+        by_metric = {"calls": self.calls, "self_ns": self.self_ns, "wall_ns": self.wall_ns, **self.other}
+        largest = {metric: float(np.median(sums.max(axis=1))) for metric, sums in by_metric.items() if sums.size}
         object.__setattr__(self, "blocks", np.array([run.block for run in self.runs], dtype=np.int64))
         object.__setattr__(self, "machines", np.array([run.machine for run in self.runs], dtype=np.int64))
         object.__setattr__(self, "cost_ns", _cost_ns(self.runs))
-        object.__setattr__(self, "medians", {metric: np.median(sums, axis=0) for metric, sums in kept.items() if len(sums)})
+        object.__setattr__(self, "medians", {metric: np.median(sums, axis=0) for metric, sums in by_metric.items() if len(sums)})
         object.__setattr__(self, "largest", largest)
 
     @property
@@ -87,11 +87,11 @@ class Grid:
         """Return `values` (points, k, runs) as the runs of a panel."""
         return Runs(values, self.blocks, self.together, self.machines)
 
-    def spread(self, runs: Ints, found: Floats) -> Floats:
-        """Return what is `found` (k, g) of some `runs` (g,) as (points, k, runs); NaN for all other runs."""
-        values = np.full((len(self.blocks), len(found), self.blocks.shape[1]), np.nan)
+    def spread(self, runs: Ints, statistics: Floats) -> Floats:
+        """Return `statistics` (k, g) of some `runs` (g,) as (points, k, runs); NaN for all other runs."""
+        values = np.full((len(self.blocks), len(statistics), self.blocks.shape[1]), np.nan)
         inside = self.point[runs] >= 0
-        values[self.point[runs[inside]], :, self.place[runs[inside]]] = found[:, inside].T
+        values[self.point[runs[inside]], :, self.place[runs[inside]]] = statistics[:, inside].T
         return values
 
 
@@ -136,8 +136,8 @@ class Ledger:
         """Return a statistic of runs (k, r) at each point as the runs of a panel; what is not finite says nothing."""
         grid = self.grids[side]
         values = np.full((len(statistics), len(statistics[0]), grid.blocks.shape[1]), np.nan)
-        for place, found in enumerate(statistics):
-            values[place, :, : found.shape[1]] = np.where(np.isfinite(found), found, np.nan)
+        for place, statistic in enumerate(statistics):
+            values[place, :, : statistic.shape[1]] = np.where(np.isfinite(statistic), statistic, np.nan)
         return grid.runs(values)
 
     def judging(self, config: CompareConfig, points: Iterable[int]) -> CompareConfig:
@@ -199,8 +199,8 @@ def open_counts(experiment: Experiment) -> Ledger | None:
     counts = experiment.counts
     if counts is None:
         return None
-    known = _without_endless(experiment, counts)
-    whole = {name: values for name, values in known.items() if np.isfinite(values).all()}  # a counter absent somewhere says nothing
+    counted = _without_endless(experiment, counts)
+    whole = {name: values for name, values in counted.items() if np.isfinite(values).all()}  # a counter absent somewhere says nothing
     return _ledger(experiment, Phase.COUNTED, replace(counts, other=whole), tuple(Side))
 
 
@@ -214,8 +214,8 @@ def _without_endless(experiment: Experiment, counts: Totals) -> Mapping[str, Flo
         return counts.other
     filled = {}
     for name, values in counts.other.items():
-        known = np.unique(counts.function[np.isfinite(values)])
-        filled[name] = np.where(np.isin(counts.function, known), values, 0.0) if len(known) else values
+        counted = np.unique(counts.function[np.isfinite(values)])
+        filled[name] = np.where(np.isin(counts.function, counted), values, 0.0) if len(counted) else values
     return filled
 
 
@@ -276,8 +276,8 @@ def _book(experiment: Experiment, totals: Totals, runs: list[Run], columns: Ints
     edges = experiment.edges
 
     def column(ids: Ints) -> Ints:
-        found: Ints = columns[np.minimum(ids, len(columns) - 1)]
-        return found
+        numbers: Ints = columns[np.minimum(ids, len(columns) - 1)]
+        return numbers
 
     keep = (rows[totals.run] >= 0) & (column(totals.function) >= 0)
     at = (rows[totals.run[keep]], column(totals.function[keep]))
@@ -296,7 +296,7 @@ def _book(experiment: Experiment, totals: Totals, runs: list[Run], columns: Ints
     def by_pair(values: Floats) -> dict[tuple[int, int], Floats]:
         sums = np.zeros((len(pairs), len(runs)))
         np.add.at(sums, (index.ravel(), rows[edges.run[counted]]), np.nan_to_num(values[counted]))
-        return {(int(to), int(by)): made for (to, by), made in zip(pairs, sums, strict=True)}
+        return {(int(to), int(by)): pair_sums for (to, by), pair_sums in zip(pairs, sums, strict=True)}
 
     return Book(
         runs=tuple(runs),

@@ -52,11 +52,13 @@ def levelled(experiment: Experiment, samples: Samples) -> Levelled:
     if park is None:
         return Levelled(_of_one(experiment), samples)
     paces = _paces(experiment, samples, park)
-    kept = _only(experiment, tuple(paces.of_run(run) for run in park.runs))
-    totals = paces.of_totals(kept.totals)
-    edges = replace(kept.edges, wall_ns=kept.edges.wall_ns * np.exp(-paces.logs(kept.edges.run, kept.edges.callee)[1]))
-    found = replace(kept, totals=totals, edges=edges)
-    return Levelled(found, _Levelled(samples, paces, frozenset(run.id for run in park.runs)), park.parts, park.notes)
+    comparable = _only(experiment, tuple(paces.of_run(run) for run in park.runs))
+    totals = paces.of_totals(comparable.totals)
+    edges = replace(
+        comparable.edges, wall_ns=comparable.edges.wall_ns * np.exp(-paces.logs(comparable.edges.run, comparable.edges.callee)[1])
+    )
+    at_one_pace = replace(comparable, totals=totals, edges=edges)
+    return Levelled(at_one_pace, _Levelled(samples, paces, frozenset(run.id for run in park.runs)), park.parts, park.notes)
 
 
 def _of_one(experiment: Experiment) -> Experiment:
@@ -86,11 +88,11 @@ class _Paces:
     def logs(self, runs: Ints, functions: Ints | int) -> tuple[Floats, Floats]:
         """Return the logarithms of own time and of time with callees, of functions in runs."""
         columns = self.column[runs]
-        rows = np.array([self.row.get(each, -1) for each in np.atleast_1d(functions).tolist()], dtype=np.int64)
+        rows = np.array([self.row.get(function, -1) for function in np.atleast_1d(functions).tolist()], dtype=np.int64)
         rows = np.broadcast_to(rows, columns.shape)
-        known = (rows >= 0) & (columns >= 0)
+        has_own = (rows >= 0) & (columns >= 0)
         common = np.where(columns >= 0, self.common[columns], 0.0)
-        own, whole = (np.where(known, each[rows, columns], common) for each in (self.own, self.whole))
+        own, whole = (np.where(has_own, paces[rows, columns], common) for paces in (self.own, self.whole))
         return own, whole
 
     def of_run(self, run: Run) -> Run:
@@ -101,7 +103,7 @@ class _Paces:
 
     def of_totals(self, totals: Totals) -> Totals:
         """Return sums with their times at the pace of all."""
-        own, whole = (np.exp(-each) for each in self.logs(totals.run, totals.function))
+        own, whole = (np.exp(-logs) for logs in self.logs(totals.run, totals.function))
         other = {name: values * whole if metric_of(name).unit == "ns" else values for name, values in totals.other.items()}
         return replace(totals, self_ns=totals.self_ns * own, wall_ns=totals.wall_ns * whole, other=other)
 
@@ -118,7 +120,7 @@ class _Levelled:
         table = _of_runs(self.samples(function, side), self.runs)
         if table is None:
             return None
-        own, whole = (np.exp(-each) for each in self.paces.logs(table.run, function))
+        own, whole = (np.exp(-logs) for logs in self.paces.logs(table.run, function))
         times = {
             name: values * (own if name == "self_ns" else whole) for name, values in table.metrics.items() if metric_of(name).unit == "ns"
         }
@@ -139,8 +141,8 @@ class _Only:
 def _of_runs(table: SampleTable | None, runs: frozenset[int]) -> SampleTable | None:
     if table is None:
         return None
-    kept = np.isin(table.run, [*runs])
-    return table if kept.all() else table.rows(np.flatnonzero(kept)) if kept.any() else None
+    rows = np.isin(table.run, [*runs])
+    return table if rows.all() else table.rows(np.flatnonzero(rows)) if rows.any() else None
 
 
 def _only(experiment: Experiment, runs: tuple[Run, ...]) -> Experiment:
@@ -159,20 +161,20 @@ def _only(experiment: Experiment, runs: tuple[Run, ...]) -> Experiment:
 
 def totals_of(totals: Totals, runs: Ints) -> Totals:
     """Return the sums of some runs, by their ids."""
-    kept = np.isin(totals.run, runs)
-    columns = {name: getattr(totals, name)[kept] for name in ("run", "function", "calls", "wall_ns", "self_ns")}
-    return Totals(**columns, other={name: values[kept] for name, values in totals.other.items()})
+    rows = np.isin(totals.run, runs)
+    columns = {name: getattr(totals, name)[rows] for name in ("run", "function", "calls", "wall_ns", "self_ns")}
+    return Totals(**columns, other={name: values[rows] for name, values in totals.other.items()})
 
 
 def edges_of(edges: Edges, runs: Ints) -> Edges:
     """Return the calls of some runs, by their ids."""
-    kept = np.isin(edges.run, runs)
-    return Edges(edges.run[kept], edges.caller[kept], edges.callee[kept], edges.calls[kept], edges.wall_ns[kept])
+    rows = np.isin(edges.run, runs)
+    return Edges(edges.run[rows], edges.caller[rows], edges.callee[rows], edges.calls[rows], edges.wall_ns[rows])
 
 
 def _calls(library: LibraryCalls, runs: Ints) -> LibraryCalls:
-    kept = np.isin(library.run, runs)
-    columns = {name: getattr(library, name)[kept] for name in ("run", "function", "callee", "calls", "timed", "wall_ns")}
+    rows = np.isin(library.run, runs)
+    columns = {name: getattr(library, name)[rows] for name in ("run", "function", "callee", "calls", "timed", "wall_ns")}
     return replace(library, **columns)
 
 
@@ -187,16 +189,16 @@ def _paces(experiment: Experiment, samples: Samples, park: Park) -> _Paces:
     part_of = {(run.point, park.units[run.id]): run.machine for run in timed}
     points, parts = np.array([point for point, _ in keys], dtype=np.int64), np.array([part_of[key] for key in keys], dtype=np.int64)
     first = _Columns(column, points, parts)
-    found: dict[int, tuple[_Pace, _Pace]] = {}
+    paces: dict[int, tuple[_Pace, _Pace]] = {}
     for info in experiment.functions:
         tables = [table for side in Side if (table := samples(info.id, side)) is not None and len(table)]
         if tables:
             own = _pace(tables, "self_ns", first)
-            found[info.id] = own, own if same_cost(tables) else _pace(tables, "wall_ns", first)
-    common = _common(park, first, {function: own for function, (own, _) in found.items()})
-    row = {function: place for place, function in enumerate(found)}
-    shape = len(found), len(keys)
-    logs = [np.array([pair[place].towards(common) for pair in found.values()]).reshape(shape) for place in range(2)]
+            paces[info.id] = own, own if same_cost(tables) else _pace(tables, "wall_ns", first)
+    common = _common(park, first, {function: own for function, (own, _) in paces.items()})
+    row = {function: place for place, function in enumerate(paces)}
+    shape = len(paces), len(keys)
+    logs = [np.array([pair[place].towards(common) for pair in paces.values()]).reshape(shape) for place in range(2)]
     return _Paces(column, common, row, logs[0], logs[1], _plain(park))
 
 
@@ -210,12 +212,12 @@ class _Columns:
 
     def against_first(self, logs: Floats) -> Floats:
         """Return logarithms (c,) at each point less those of the first part that has any there."""
-        found: Floats = logs.copy()
+        relative: Floats = logs.copy()
         for point in np.unique(self.points):
             at = (self.points == point) & np.isfinite(logs)
             if at.any():
-                found[self.points == point] -= np.median(logs[at & (self.parts == self.parts[at].min())])
-        return found
+                relative[self.points == point] -= np.median(logs[at & (self.parts == self.parts[at].min())])
+        return relative
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,8 +232,8 @@ class _Pace:
         """Return paces, drawn towards what all functions have in common as far as chance can make the difference (James and Stein 1961)."""
         apart = np.where(np.isfinite(self.logs), self.logs - common, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            kept = np.where(apart != 0, np.maximum(0.0, 1 - self.errors**2 / apart**2), 0.0)
-        drawn: Floats = common + np.where(np.isfinite(kept), kept, 0.0) * apart
+            share = np.where(apart != 0, np.maximum(0.0, 1 - self.errors**2 / apart**2), 0.0)
+        drawn: Floats = common + np.where(np.isfinite(share), share, 0.0) * apart
         return drawn
 
 
@@ -263,13 +265,13 @@ def _pace(tables: list[SampleTable], metric: str, columns: _Columns) -> _Pace:
         both[: place.max() + 1] = _medians(by_run, place)
         with np.errstate(invalid="ignore"):
             pace = np.nan_to_num(_mean_of_known(both.reshape(count, len(Side))))
-    known = np.isin(np.arange(count), of_run)
+    has_runs = np.isin(np.arange(count), of_run)
     scatter = NORMAL_MAD * float(np.median(np.abs(by_run - both[place])))
     runs_of = np.bincount(of_run, minlength=count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors = np.where(known, 1.25 * scatter / np.sqrt(runs_of), np.nan)  # 1.25: of a median, by a mean's
+        errors = np.where(has_runs, 1.25 * scatter / np.sqrt(runs_of), np.nan)  # 1.25: of a median, by a mean's
     weight = np.bincount(column, np.exp(logs), minlength=count).astype(np.float64)
-    return _Pace(columns.against_first(np.where(known, pace, np.nan)), errors, weight)
+    return _Pace(columns.against_first(np.where(has_runs, pace, np.nan)), errors, weight)
 
 
 def _few(table: SampleTable, metric: str, of_run: Ints) -> Ints:
@@ -333,8 +335,8 @@ def _medians(values: Floats, groups: Ints) -> Floats:
 
 def _mean_of_known(pairs: Floats) -> Floats:
     """Return the mean of base's and head's value, of these that are known (c, 2); NaN where neither is."""
-    known: Bools = np.isfinite(pairs)
-    return np.asarray(np.where(known, pairs, 0.0).sum(axis=1) / known.sum(axis=1))
+    finite: Bools = np.isfinite(pairs)
+    return np.asarray(np.where(finite, pairs, 0.0).sum(axis=1) / finite.sum(axis=1))
 
 
 def _common(park: Park, columns: _Columns, paces: Mapping[int, _Pace]) -> Floats:
@@ -342,13 +344,13 @@ def _common(park: Park, columns: _Columns, paces: Mapping[int, _Pace]) -> Floats
     by_runs = _by_runs([run for run in park.runs if columns.of_run[run.id] >= 0], columns)
     if not paces:
         return by_runs
-    logs, weights = (np.array([getattr(each, name) for each in paces.values()]) for name in ("logs", "weight"))
+    logs, weights = (np.array([getattr(pace, name) for pace in paces.values()]) for name in ("logs", "weight"))
     weights = np.where(np.isfinite(logs), weights, 0.0)
     order = np.argsort(np.where(np.isfinite(logs), logs, np.inf), axis=0)
     upto = np.cumsum(np.take_along_axis(weights, order, axis=0), axis=0)
     middle = (upto < upto[-1] / 2).sum(axis=0)
-    found = np.take_along_axis(logs, np.take_along_axis(order, np.minimum(middle, len(logs) - 1)[None], axis=0), axis=0)[0]
-    return np.where(np.isfinite(found), found, by_runs)
+    typical = np.take_along_axis(logs, np.take_along_axis(order, np.minimum(middle, len(logs) - 1)[None], axis=0), axis=0)[0]
+    return np.where(np.isfinite(typical), typical, by_runs)
 
 
 def _by_runs(runs: list[Run], columns: _Columns) -> Floats:

@@ -54,11 +54,11 @@ class Pace:
     def of(self, function: int, side: Side) -> dict[int, float]:
         """Return the logarithm by which runs are slower than usual, by run; of a function that the pace says something of."""
         column = self.place[function]
-        found: dict[int, float] = {}
+        logs_by_run: dict[int, float] = {}
         for (point, of), logs in self.logs.items():
             if of is side and logs[:, column].any():
-                found.update(zip(self.runs[point, of], logs[:, column].tolist(), strict=True))
-        return found
+                logs_by_run.update(zip(self.runs[point, of], logs[:, column].tolist(), strict=True))
+        return logs_by_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +97,12 @@ def pace_of(ledger: Ledger, functions: Sequence[FunctionInfo]) -> Pace:
     There is none where base's and head's clearly differ, at all points together or at one.
     """
     left_alone = np.array([not info.change.is_suspect for info in functions], dtype=bool)
-    measured = {point: each for point in ledger.points if (each := _measured(ledger.pair(point), left_alone)) is not None}
+    measured = {point: at_point for point in ledger.points if (at_point := _measured(ledger.pair(point), left_alone)) is not None}
     logs = {}
-    if not _differs([each.common for each in measured.values()]):
-        for point, each in measured.items():
-            if not _differs([each.common]):
-                logs.update({(point, side): found for side, found in zip(Side, _logs(each), strict=True) if found.any()})
+    if not _differs([at_point.common for at_point in measured.values()]):
+        for point, at_point in measured.items():
+            if not _differs([at_point.common]):
+                logs.update({(point, side): side_logs for side, side_logs in zip(Side, _logs(at_point), strict=True) if side_logs.any()})
     return Pace(logs, {key: tuple(run.id for run in ledger.books[key].runs) for key in logs}, ledger.place)
 
 
@@ -115,14 +115,14 @@ def _measured(books: tuple[Book, Book], left_alone: Bools) -> _Measured | None:
         base, head = (np.log(book.self_ns / book.calls) for book in books)
         usual = (np.median(base, axis=0) + np.median(head, axis=0)) / 2
         off = base - usual, head - usual
-    known = np.isfinite(np.concatenate(off)).all(axis=0)
+    finite = np.isfinite(np.concatenate(off)).all(axis=0)
     calls = np.concatenate([book.calls for book in books])
     material = np.median(books[0].self_ns, axis=0) >= LEAST_SHARE * books[0].cost_ns
-    tell = np.flatnonzero(left_alone & known & material & (calls.min(axis=0) == calls.max(axis=0)))
+    tell = np.flatnonzero(left_alone & finite & material & (calls.min(axis=0) == calls.max(axis=0)))
     if len(tell) < FEWEST or min(len(book.runs) for book in books) < RUNS_FOR_TIME or all(book.are_together for book in books):
         return None
-    common = Pair(*(Group(_of_a_run(each, tell), book.blocks, book.machines) for each, book in zip(off, books, strict=True)))
-    return _Measured(off, known, tell, common)
+    common = Pair(*(Group(_of_a_run(off_side, tell), book.blocks, book.machines) for off_side, book in zip(off, books, strict=True)))
+    return _Measured(off, finite, tell, common)
 
 
 def _differs(common: Sequence[Pair]) -> bool:
@@ -133,7 +133,7 @@ def _differs(common: Sequence[Pair]) -> bool:
 
 def _logs(measured: _Measured) -> tuple[Floats, Floats]:
     """Return the pace of both sides' runs, (r, f) each, by the other functions; 0 for functions that do not keep it."""
-    found = np.zeros_like(measured.off[0]), np.zeros_like(measured.off[1])
+    paces = np.zeros_like(measured.off[0]), np.zeros_like(measured.off[1])
     for column in np.flatnonzero(measured.known):
         others = measured.tell[measured.tell != column]
         if len(others) < FEWEST:
@@ -141,9 +141,9 @@ def _logs(measured: _Measured) -> tuple[Floats, Floats]:
         pace = [_of_a_run(side, others) for side in measured.off]
         own = [side[:, column] for side in measured.off]
         if _within([mine - its for mine, its in zip(own, pace, strict=True)]) < NARROWER * _within(own):
-            for side, its in zip(found, pace, strict=True):
+            for side, its in zip(paces, pace, strict=True):
                 side[:, column] = its
-    return found
+    return paces
 
 
 def _of_a_run(off: Floats, tell: Ints) -> Floats:

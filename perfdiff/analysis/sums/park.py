@@ -44,20 +44,21 @@ def park_of(experiment: Experiment) -> Park | None:
     left_out, of_counted = _of_one_machine(experiment)
     phases = _judged_phases(experiment)
     judged, exact = (tuple(run for run in experiment.runs if (run.phase in phases) is timed) for timed in (True, False))
-    kept, lost = _comparable(judged, groups, is_many=is_many)
+    comparable, lost = _comparable(judged, groups, is_many=is_many)
     groups = sorted(
-        (group for group in groups if any(run.machine in group.members for run, _ in kept)), key=lambda group: _first(group, kept)
+        (group for group in groups if any(run.machine in group.members for run, _ in comparable)),
+        key=lambda group: _first(group, comparable),
     )
     order = {run.id: place for place, run in enumerate(experiment.runs)}
     number_of = {machine: number for number, group in enumerate(groups, 1) for machine in group.members}
     blocks: dict[tuple[int, int], int] = {}
     units: dict[tuple[str, int, int], int] = {}
     runs, unit_of = [], {}
-    for run, unit in kept:
+    for run, unit in comparable:
         unit_of[run.id] = units.setdefault(unit, len(units))
         block = blocks.setdefault((run.machine, 0 if is_many else run.block), len(blocks))
         runs.append(_on(run, number_of[run.machine], block))
-    parts = tuple(_part(group, kept) for group in groups)
+    parts = tuple(_part(group, comparable) for group in groups)
     runs += [replace(run, machine=0) for run in exact if run.id not in left_out]
     runs.sort(key=lambda run: order[run.id])
     return Park(tuple(runs), unit_of, parts, (*of_counted, *_one_sided(lost, machines)))
@@ -108,34 +109,34 @@ def _comparable(runs: Sequence[Run], groups: Sequence[_Group], *, is_many: bool)
     places: dict[tuple[Phase, int], list[Run]] = {}
     for run in runs:
         places.setdefault((run.phase, run.point), []).append(run)
-    kept: _Kept = []
+    comparable: _Kept = []
     lost: list[Run] = []
-    for found in places.values():
-        sides = {run.side for run in found}
-        has = {(run.machine, run.side) for run in found}
+    for alike in places.values():
+        sides = {run.side for run in alike}
+        has = {(run.machine, run.side) for run in alike}
         both = {machine for machine, _ in has if all((machine, side) in has for side in sides)}
         alone = {(group_of[machine], side) for machine, side in has if machine not in both}
         paired = {place: sum(group_of[machine] == place for machine in both) for place in range(len(groups))}
-        for run in found:
+        for run in alike:
             group = group_of[run.machine]
             if run.machine in both:
-                kept.append((run, ("machine", run.machine, 0)))
+                comparable.append((run, ("machine", run.machine, 0)))
             elif is_many and paired[group] < FEWEST_PAIRED and all((group, side) in alone for side in sides):
-                kept.append((run, ("kind", group, 0)))
+                comparable.append((run, ("kind", group, 0)))
             else:
                 lost.append(run)
     order = {run.id: place for place, run in enumerate(runs)}
-    return sorted(kept, key=lambda item: order[item[0].id]), lost
+    return sorted(comparable, key=lambda item: order[item[0].id]), lost
 
 
-def _first(group: _Group, kept: _Kept) -> tuple[int, float, str]:
+def _first(group: _Group, comparable: _Kept) -> tuple[int, float, str]:
     """Order parts: first the one with most runs, then the quickest."""
-    of = [run for run, _ in kept if run.machine in group.members]
+    of = [run for run, _ in comparable if run.machine in group.members]
     return -len(of), float(np.median([run.cpu_ns for run in of])), group.name
 
 
-def _part(group: _Group, kept: _Kept) -> MachinePart:
-    of = [run for run, _ in kept if run.machine in group.members]
+def _part(group: _Group, comparable: _Kept) -> MachinePart:
+    of = [run for run, _ in comparable if run.machine in group.members]
     hosts = len({run.machine for run in of})
     base, head = (sum(run.side is side for run in of) for side in Side)
     return MachinePart(group.name, max(hosts, 1), group.machine.environment, base, head)

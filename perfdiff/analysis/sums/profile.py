@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.records.recorded import Recorded
-from perfdiff.records.schema import FunctionInfo, Revision, Side
+from perfdiff.records.schema import FunctionInfo, Revision, Run, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +24,14 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The functions of a revision that ran, those with the largest own time first. `self_ns` is that of all of them."""
+    """The functions of a revision that ran, those with the largest own time first. `self_ns` is that of all of them.
+
+    `peak_bytes` is the peak memory of a run, probes included: the median of the point with the largest, NaN where none was seen.
+    """
 
     revision: Revision
     lines: tuple[Line, ...]
+    peak_bytes: float
 
     @property
     def self_ns(self) -> float:
@@ -36,9 +43,9 @@ class Profile:
         return line.self_ns / self.self_ns if self.self_ns > 0 else 0.0
 
 
-def profile(found: Recorded) -> Profile:
+def profile(recorded: Recorded) -> Profile:
     """Return the profile of what was recorded of base."""
-    experiment = found.experiment
+    experiment = recorded.experiment
     ledger = open_ledger(experiment, (Side.BASE,))
     sums = [ledger.of_a_run(metric, Side.BASE).tolist() for metric in ("calls", "self_ns", "wall_ns")]
     lines = [
@@ -46,10 +53,19 @@ def profile(found: Recorded) -> Profile:
         for info, calls, own, whole in zip(experiment.functions, *sums, strict=True)
         if calls > 0
     ]
-    return Profile(experiment.base, tuple(sorted(lines, key=lambda line: (-line.self_ns, -line.wall_ns, line.info.id))))
+    ordered = tuple(sorted(lines, key=lambda line: (-line.self_ns, -line.wall_ns, line.info.id)))
+    return Profile(experiment.base, ordered, _peak_bytes(experiment.runs))
 
 
-def calls_of(function: FunctionInfo, found: Recorded) -> float | None:
+def _peak_bytes(runs: Sequence[Run]) -> float:
+    peaks: dict[int, list[float]] = {}
+    for run in runs:
+        if run.side is Side.BASE and math.isfinite(run.max_rss_bytes):
+            peaks.setdefault(run.point, []).append(run.max_rss_bytes)
+    return max(map(statistics.median, peaks.values()), default=math.nan)
+
+
+def calls_of(function: FunctionInfo, recorded: Recorded) -> float | None:
     """Return how often base calls a function in one run of each workload point, None where it never does."""
-    alone = replace(found.experiment, functions=(function,))
+    alone = replace(recorded.experiment, functions=(function,))
     return open_ledger(alone, (Side.BASE,)).calls(function.id, Side.BASE)

@@ -45,18 +45,18 @@ def per_call_at(point: int, function: int, metric: str, ledger: Ledger) -> tuple
 
 def average_of(function: int, metric: str, ledger: Ledger) -> float | None:
     """Return what base's calls cost on average in one run of each point, None where no sums are kept."""
-    cost, calls = (float(ledger.of_a_run(kept, Side.BASE, function)[0]) for kept in (metric, "calls"))
+    cost, calls = (float(ledger.of_a_run(total, Side.BASE, function)[0]) for total in (metric, "calls"))
     return cost / calls if cost > 0 and calls > 0 else None
 
 
 def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tuple[float, float]:
     """Return calls of `callee` per call of `caller` on base and head, at the `place`-th point."""
-    found = []
+    rates = []
     for book in ledger.pair(ledger.points[place]):
         own = float(book.medians["calls"][ledger.place[caller]])
-        made = float(np.median(book.edges.get((ledger.place[callee], ledger.place[caller]), np.zeros(1))))
-        found.append(made / own if own else 0.0)
-    return found[0], found[1]
+        callee_calls = float(np.median(book.edges.get((ledger.place[callee], ledger.place[caller]), np.zeros(1))))
+        rates.append(callee_calls / own if own else 0.0)
+    return rates[0], rates[1]
 
 
 def extra_calls_ns(function: int, ledger: Ledger) -> float:

@@ -55,12 +55,12 @@ def _repetitions(base: Book, head: Book, least: float) -> Iterator[Repetition]:
         return
     parts = _takes_a_part(base) & _takes_a_part(head)
     vary = np.ptp(base.calls, axis=0) + np.ptp(head.calls, axis=0) > 0
-    found = [column for column in np.flatnonzero(parts & vary).tolist() if _ends_by_the_clock(base, head, column, least)]
-    known = np.zeros(len(parts), dtype=bool)
-    for column in sorted(found, key=lambda column: base.calls[0, column]):
-        if not known[column]:
-            in_step = _in_step(base.calls, column) & _in_step(head.calls, column) & ~known
-            known |= in_step
+    columns = [column for column in np.flatnonzero(parts & vary).tolist() if _ends_by_the_clock(base, head, column, least)]
+    covered = np.zeros(len(parts), dtype=bool)
+    for column in sorted(columns, key=lambda column: base.calls[0, column]):
+        if not covered[column]:
+            in_step = _in_step(base.calls, column) & _in_step(head.calls, column) & ~covered
+            covered |= in_step
             yield Repetition(column, in_step)
 
 
@@ -103,9 +103,9 @@ def _is_steadier(took: Floats, calls: Floats) -> bool:
 
 def _in_step(calls: Floats, column: int) -> Bools:
     """Return which functions (f,) make as many calls (r, f) for each of one function's, to within what a run begins and does not end."""
-    each = calls / calls[:, [column]]
-    within = np.maximum(_IN_STEP * np.median(each, axis=0), 2 / calls[:, column].min())
-    return np.asarray((np.median(calls, axis=0) > 0) & (np.ptp(each, axis=0) <= within) & (np.ptp(calls, axis=0) > 0))
+    ratios = calls / calls[:, [column]]
+    within = np.maximum(_IN_STEP * np.median(ratios, axis=0), 2 / calls[:, column].min())
+    return np.asarray((np.median(calls, axis=0) > 0) & (np.ptp(ratios, axis=0) <= within) & (np.ptp(calls, axis=0) > 0))
 
 
 def _scaled(book: Book, repetition: Repetition, often: Floats) -> Book:

@@ -36,12 +36,12 @@ def joined(blames: Iterable[Blame]) -> tuple[Blame, ...]:
 
     The way that is told is the first one's.
     """
-    found: dict[tuple[object, ...], Blame] = {}
+    by_end: dict[tuple[object, ...], Blame] = {}
     for number, blame in enumerate(blames):
         key: tuple[object, ...] = (number,) if blame.extra is Extra.COST else (blame.at, blame.caller, blame.extra)
-        kept = found.get(key)
-        found[key] = blame if kept is None else replace(kept, ns=kept.ns + blame.ns, blur=kept.blur + blame.blur)
-    return tuple(found.values())
+        joint = by_end.get(key)
+        by_end[key] = blame if joint is None else replace(joint, ns=joint.ns + blame.ns, blur=joint.blur + blame.blur)
+    return tuple(by_end.values())
 
 
 def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFinding]]) -> list[Claim]:

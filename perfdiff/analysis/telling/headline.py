@@ -65,11 +65,11 @@ def _shows_elsewhere(case: Case, metric: str) -> bool:
 def _in_all(case: Case, metric: str) -> Mapping[str, Fact]:
     """Return what all calls take in a run of the point where both sides differ most, and how many they are."""
     place = case.ledger.place[case.info.id]
-    found = {}
+    by_point = {}
     for point in case.ledger.points:
         sums = [(case.ledger.books[point, side].sums(metric), case.ledger.books[point, side].calls) for side in Side]
-        found[point] = [(float(np.median(ns[:, place])), float(np.median(calls[:, place]))) for ns, calls in sums if ns is not None]
-    at, (base, head) = max(found.items(), key=lambda each: abs(each[1][1][0] - each[1][0][0]))
+        by_point[point] = [(float(np.median(ns[:, place])), float(np.median(calls[:, place]))) for ns, calls in sums if ns is not None]
+    at, (base, head) = max(by_point.items(), key=lambda at_point: abs(at_point[1][1][0] - at_point[1][0][0]))
     return {"run": run_at(at, case.ledger), "base": _took(*base), "head": _took(*head), "base_calls": base[1], "head_calls": head[1]}
 
 
@@ -92,27 +92,27 @@ def metric_of_verdict(case: Case, decision: Decision) -> str | None:
 def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str | None:
     """Return the time that shows the change best: with callees where that clearly moved, else without."""
     for metric in ("wall_ns", "self_ns"):
-        found = metrics.get(metric)
-        if found is not None and found.ratio is not None:
-            moved = found.ratio.low > 1 if verdict is Verdict.REGRESSION else found.ratio.high < 1
+        time = metrics.get(metric)
+        if time is not None and time.ratio is not None:
+            moved = time.ratio.low > 1 if verdict is Verdict.REGRESSION else time.ratio.high < 1
             if moved:
                 return metric
     return None
 
 
-def cost_changed(found: MetricFinding, spot: Spot | None, config: CompareConfig, *, is_own: bool) -> Claim:
+def cost_changed(finding: MetricFinding, spot: Spot | None, config: CompareConfig, *, is_own: bool) -> Claim:
     """Return how a metric grew: by which cost functions, where, from what to what, and how surely."""
-    ratio = found.ratio
+    ratio = finding.ratio
     assert ratio is not None
-    mean = is_mean(found.stratum)
+    mean = is_mean(finding.stratum)
     has_input = spot is not None and spot.feature and spot.x is not None
     return claim(
         "cost-changed",
-        metric=found.metric,
+        metric=finding.metric,
         is_own=is_own,
-        growth=_growth(found, spot, spot.base * ratio.value if spot else math.nan),
-        stratum=None if mean else found.stratum,
-        over=found.stratum.removeprefix(MEAN) if mean else None,
+        growth=_growth(finding, spot, spot.base * ratio.value if spot else math.nan),
+        stratum=None if mean else finding.stratum,
+        over=finding.stratum.removeprefix(MEAN) if mean else None,
         switch=spot.switch if spot else None,
         feature=spot.feature if spot and has_input else None,
         at=spot.x if spot else None,
@@ -123,36 +123,36 @@ def cost_changed(found: MetricFinding, spot: Spot | None, config: CompareConfig,
     )
 
 
-def _growth(found: MetricFinding, spot: Spot | None, head: float) -> Claim | None:
+def _growth(finding: MetricFinding, spot: Spot | None, head: float) -> Claim | None:
     """Return the cost functions where they account for the costs that are quoted, base's at `spot` and `head`; else the classes.
 
     Costs that are quoted of no input, as means are, say nothing of the functions: then the classes must have changed as the cost did.
     """
-    if found.base is None or found.head is None:
+    if finding.base is None or finding.head is None:
         return None
-    explains = _explains((found.base.growth, found.head.growth), found)
-    leads = leading_term(found.base, found.feature), leading_term(found.head, found.feature)
-    if leads[0] and leads[1] and (found.class_changed or leads[0].factors == leads[1].factors) and (leads[0].factors or leads[1].factors):
-        x, unit = spot.x if spot is not None else None, metric_of(found.metric).unit
-        sides = (_formulas(found.base, leads[0], x), _formulas(found.head, leads[1], x))
+    explains = _explains((finding.base.growth, finding.head.growth), finding)
+    leads = leading_term(finding.base, finding.feature), leading_term(finding.head, finding.feature)
+    if leads[0] and leads[1] and (finding.class_changed or leads[0].factors == leads[1].factors) and (leads[0].factors or leads[1].factors):
+        x, unit = spot.x if spot is not None else None, metric_of(finding.metric).unit
+        sides = (_formulas(finding.base, leads[0], x), _formulas(finding.head, leads[1], x))
         for before, after in zip(*sides, strict=True):
             if spot is None or x is None:
-                is_met = explains or not found.class_changed
+                is_met = explains or not finding.class_changed
             else:
                 is_met = _is_near(before.cost, spot.base, unit) and _is_near(after.cost, head, unit)
             if is_met:
                 return claim("formulas", base=before.formula, head=after.formula)
-    if found.class_changed and found.feature and explains:
-        return claim("classes", base=found.base.growth, head=found.head.growth, feature=found.feature)
+    if finding.class_changed and finding.feature and explains:
+        return claim("classes", base=finding.base.growth, head=finding.head.growth, feature=finding.feature)
     return None
 
 
-def _explains(classes: tuple[CostClass, CostClass], found: MetricFinding) -> bool:
+def _explains(classes: tuple[CostClass, CostClass], finding: MetricFinding) -> bool:
     """Return whether the growth changed as the cost did: one that is slower by a lower growth would read as a contradiction."""
     if not set(classes) <= set(RISING):
         return False
     before, after = map(RISING.index, classes)
-    return found.ratio is None or (after > before) == (found.ratio.value > 1)
+    return finding.ratio is None or (after > before) == (finding.ratio.value > 1)
 
 
 @dataclass(frozen=True, slots=True)

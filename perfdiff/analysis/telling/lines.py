@@ -27,18 +27,18 @@ def with_lines(
     """
     if lines is None:
         return list(functions)
-    known = {case.info.id: case for case in cases}
+    case_by_function = {case.info.id: case for case in cases}
     unprobed = lines.beside([case.info for case in cases])
-    found = []
-    for each in functions:
+    findings = []
+    for finding in functions:
         grown: tuple[LineGrowth, ...] = ()
-        if each.verdict in (Verdict.REGRESSION, Verdict.INCONCLUSIVE):
-            own = lines.of([each.info, *_shown_at(known.get(each.info.id), known.values())])
+        if finding.verdict in (Verdict.REGRESSION, Verdict.INCONCLUSIVE):
+            own = lines.of([finding.info, *_shown_at(case_by_function.get(finding.info.id), case_by_function.values())])
             grown = lines.grown(own, min_effect=config.min_effect, seed=config.seed)
-        if not grown and each.verdict is Verdict.REGRESSION and (each.rank == 1 or not each.info.change.is_suspect):
+        if not grown and finding.verdict is Verdict.REGRESSION and (finding.rank == 1 or not finding.info.change.is_suspect):
             grown = lines.grown(unprobed, min_effect=config.min_effect, seed=config.seed)
-        found.append(_told(each, grown, lines) if grown else each)
-    return found
+        findings.append(_told(finding, grown, lines) if grown else finding)
+    return findings
 
 
 def _told(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:

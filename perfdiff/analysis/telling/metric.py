@@ -52,10 +52,10 @@ def of_one_side(annotation: Annotation, side: Side) -> MetricFinding:
     )
 
 
-def with_shift(found: MetricFinding, shift: Shift) -> MetricFinding:
+def with_shift(metric_finding: MetricFinding, shift: Shift) -> MetricFinding:
     """Return a finding with how the cost function moved."""
     return replace(
-        found,
+        metric_finding,
         base=shift.base,
         head=shift.head,
         feature=shift.feature,
@@ -113,20 +113,20 @@ def _by_machine(case: Case, comparison: Comparison, machines: Machines) -> dict[
     }
 
 
-def with_spot(case: Case, found: MetricFinding, at: Spot | None) -> MetricFinding:
+def with_spot(case: Case, metric_finding: MetricFinding, at: Spot | None) -> MetricFinding:
     """Return a finding with the typical call that its ratio is of; without one where sums over runs tell the ratio."""
-    if at is None or case.sums_tell(found.metric):
-        return found
+    if at is None or case.sums_tell(metric_finding.metric):
+        return metric_finding
     inputs = f"{at.feature} = {units.count(at.x)}" if at.feature and at.x is not None else ""
-    calls = at.switch if inputs else found.stratum.removeprefix(MEAN).removeprefix(" at ")
-    where = ", ".join(each for each in (calls, inputs) if each and not is_of_a_phase(each))
-    return replace(found, typical=at.base, typical_at=where)
+    calls = at.switch if inputs else metric_finding.stratum.removeprefix(MEAN).removeprefix(" at ")
+    where = ", ".join(part for part in (calls, inputs) if part and not is_of_a_phase(part))
+    return replace(metric_finding, typical=at.base, typical_at=where)
 
 
-def spot(comparison: Comparison, found: MetricFinding) -> Spot | None:
+def spot(comparison: Comparison, metric_finding: MetricFinding) -> Spot | None:
     """Return a typical call of the stratum that is told, None where there is none."""
     worst, typical = comparison.worst, comparison.typical
     if worst is None or typical is None:
         return None
-    x = typical.inputs.get(found.feature) if found.feature else None
-    return Spot(typical.cost, worst.name if worst.narrows else "", found.feature, x)
+    x = typical.inputs.get(metric_finding.feature) if metric_finding.feature else None
+    return Spot(typical.cost, worst.name if worst.narrows else "", metric_finding.feature, x)

@@ -26,7 +26,7 @@ def telling(findings: Findings) -> list[FunctionFinding]:
     """Return the functions that the verdict rests on, foremost first; none where nothing differs."""
     if findings.verdict not in (Verdict.REGRESSION, Verdict.IMPROVEMENT):
         return []
-    return [each for each in findings.functions if each.verdict is findings.verdict and not each.accepted]
+    return [finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted]
 
 
 def cheapest(findings: Findings) -> Shown | None:
@@ -37,11 +37,11 @@ def cheapest(findings: Findings) -> Shown | None:
     run_ns = {end.point.id: end.base_ns + end.head_ns for end in findings.end_to_end}
     points = {point.id: point for point in findings.points}
     for function, metric in product(telling(findings), METRICS):
-        found = function.metrics.get(metric)
-        showing = [point for point in _beyond(found, findings) if point in points] if found else []
-        if found and showing:
+        metric_finding = function.metrics.get(metric)
+        showing = [point for point in _beyond(metric_finding, findings) if point in points] if metric_finding else []
+        if metric_finding and showing:
             best = min(showing, key=lambda point: (run_ns.get(point, math.inf), point))
-            return Shown(function, metric, points[best], found.points[best], run_ns.get(best, math.nan))
+            return Shown(function, metric, points[best], metric_finding.points[best], run_ns.get(best, math.nan))
     return None
 
 

@@ -21,32 +21,32 @@ def found_again(saved: Iterable[Place], places: Sequence[Place]) -> dict[Place, 
     before, now = _alike(saved), _alike(places)
     numbers = {place: number for number, place in enumerate(places)}
     began, begins = _beginnings(saved), _beginnings(places)
-    found: dict[Place, int] = {}
+    indices: dict[Place, int] = {}
     for key, alike in before.items():
         candidates = now.get(key, [])
         if len(candidates) == len(alike):
-            found |= {place: numbers[other] for place, other in zip(alike, candidates, strict=True)}
+            indices |= {place: numbers[other] for place, other in zip(alike, candidates, strict=True)}
             continue
         for place in alike[: len(candidates)]:
             offset = place.line - began[place.file, place.function]
             offsets = [other.line - begins[other.file, other.function] for other in candidates]
             nearest = candidates.pop(int(np.argmin(np.abs(np.array(offsets) - offset))))
-            found[place] = numbers[nearest]
-    return found
+            indices[place] = numbers[nearest]
+    return indices
 
 
 def _alike(places: Iterable[Place]) -> Mapping[tuple[str, str], list[Place]]:
     """Return places by function and text, in the order of files and lines."""
-    found: dict[tuple[str, str], list[Place]] = defaultdict(list)
-    for place in sorted(dict.fromkeys(places), key=lambda each: (each.file, each.line)):
-        found[place.function, place.text].append(place)
-    return found
+    by_text: dict[tuple[str, str], list[Place]] = defaultdict(list)
+    for place in sorted(dict.fromkeys(places), key=lambda place: (place.file, place.line)):
+        by_text[place.function, place.text].append(place)
+    return by_text
 
 
 def _beginnings(places: Iterable[Place]) -> Mapping[_Owner, int]:
     """Return the first line of each function that has a place."""
-    found: dict[_Owner, int] = {}
+    first_lines: dict[_Owner, int] = {}
     for place in places:
         owner = place.file, place.function
-        found[owner] = min(place.line, found.get(owner, place.line))
-    return found
+        first_lines[owner] = min(place.line, first_lines.get(owner, place.line))
+    return first_lines

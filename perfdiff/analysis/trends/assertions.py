@@ -90,15 +90,15 @@ class GrowthAssertion:
 
 
 @one_thread()
-def check_trends(saved: SavedTrends, found: TrendFindings, config: CompareConfig) -> Checked[GrowthAssertion]:
+def check_trends(saved: SavedTrends, findings: TrendFindings, config: CompareConfig) -> Checked[GrowthAssertion]:
     """Hold one revision against saved trends: an assertion for each costly cluster, and one for each new one that is steeper than all."""
-    held = _Held(saved, found.experiment.sides[Side.BASE], config.seed)
+    held = _Held(saved, findings.experiment.sides[Side.BASE], config.seed)
     judged = [held.judged(cluster) for cluster in saved.clusters if cluster.is_costly]
     higher = [blocks for assertion, blocks in judged if assertion.standing in {Standing.VIOLATED, Standing.OPEN}]
-    told = np.concatenate([np.empty(0, dtype=np.int64), *higher])
-    steeper = held.steeper(found.sides[Side.BASE].clusters, told)
+    assessed = np.concatenate([np.empty(0, dtype=np.int64), *higher])
+    steeper = held.steeper(findings.sides[Side.BASE].clusters, assessed)
     assertions = (*(assertion for assertion, _ in judged), *steeper)
-    return Checked(found.experiment.revisions[Side.BASE], assertions, found.experiment.notes, config, saved=saved.revision)
+    return Checked(findings.experiment.revisions[Side.BASE], assertions, findings.experiment.notes, config, saved=saved.revision)
 
 
 class _Held:
@@ -107,8 +107,8 @@ class _Held:
     def __init__(self, saved: SavedTrends, counted: PlaceCounts, seed: int) -> None:
         self._saved, self._counted, self._seed = saved, counted, seed
         self._starts = block_starts(counted)
-        known = (*(place for cluster in saved.clusters for place in cluster.places), *saved.constant)
-        self._now = found_again(known, counted.places)
+        saved_places = (*(place for cluster in saved.clusters for place in cluster.places), *saved.constant)
+        self._now = found_again(saved_places, counted.places)
 
     def judged(self, cluster: SavedCluster) -> tuple[GrowthAssertion, Ints]:
         """Return what became of a cluster, and the blocks of its lines that were found again."""
@@ -144,22 +144,22 @@ class _Held:
             reason=reason,
         ), blocks
 
-    def steeper(self, clusters: Sequence[Cluster], told: Ints) -> list[GrowthAssertion]:
-        """Return the costly clusters that grow by a higher power than every saved one; not those whose blocks are all `told` already."""
-        found = []
+    def steeper(self, clusters: Sequence[Cluster], assessed: Ints) -> list[GrowthAssertion]:
+        """Return the costly clusters that grow by a higher power than every saved one; not those with `assessed` blocks alone."""
+        assertions = []
         for cluster in clusters:
-            best = next((each for each in cluster.fits if each.growth is not CostClass.NONE), None)
+            best = next((law for law in cluster.fits if law.growth is not CostClass.NONE), None)
             limit = self._steepest(best.feature) if best else None
             blocks = np.unique(self._starts[list(cluster.members)])
-            if not cluster.is_costly or best is None or limit is None or np.isin(blocks, told).all():
+            if not cluster.is_costly or best is None or limit is None or np.isin(blocks, assessed).all():
                 continue
             now = fit(best.feature, self._within_range(best.feature), cluster.costs, seed=self._seed)
             if now is not None and now.ci_b[0] > limit:
                 place = self._counted.places[cluster.members[0]]
                 places = len(cluster.members)
                 name = cluster.name if cluster.place is None else f"{cluster.place.function} ({cluster.name})"
-                found.append(GrowthAssertion(name, Standing.VIOLATED, None, places, 0, limit, place, now, cluster.largest))
-        return found
+                assertions.append(GrowthAssertion(name, Standing.VIOLATED, None, places, 0, limit, place, now, cluster.largest))
+        return assertions
 
     def _steepest(self, feature: str) -> float | None:
         """Return the exponent over a feature that no cluster may exceed, None where none was saved.
@@ -168,10 +168,10 @@ class _Held:
         it is no new one: their exponents count without intervals, which may be wide.
         """
         bounds = [
-            each.ci[1] if cluster.is_costly else each.b
+            exponent.ci[1] if cluster.is_costly else exponent.b
             for cluster in self._saved.clusters
-            for each in cluster.exponents
-            if each.feature == feature
+            for exponent in cluster.exponents
+            if exponent.feature == feature
         ]
         return max(bounds) + LEAST_SHIFT if bounds else None
 
@@ -201,6 +201,6 @@ class _Held:
     def _within_range(self, feature: str) -> Floats:
         """Return a feature (points,), NaN where it lies outside of the values that were saved, and where counts were lost."""
         x, saved = self._counted.features[feature], self._saved.features[feature]
-        known = saved[np.isfinite(saved)]
+        finite = saved[np.isfinite(saved)]
         is_known = np.isin(np.arange(len(x)), self._counted.known)
-        return np.where(is_known & (x >= np.min(known, initial=np.inf)) & (x <= np.max(known, initial=-np.inf)), x, np.nan)
+        return np.where(is_known & (x >= np.min(finite, initial=np.inf)) & (x <= np.max(finite, initial=-np.inf)), x, np.nan)

@@ -23,12 +23,12 @@ from perfdiff.records.schema import Bools, Floats
 _FORESEEN = 1000.0
 
 
-def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
+def trends(counted: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
     """Return the clusters of a revision's places, the most costly first; features without any place of theirs are left out."""
-    features = varying(found.features)
-    costs = block_counts(found)
+    features = varying(counted.features)
+    costs = block_counts(counted)
     totals = costs.sum(axis=0)
-    clustering = clustered(features, found.counts, alpha=alpha, least_sd=least_variation(found.counts))
+    clustering = clustered(features, counted.counts, alpha=alpha, least_sd=least_variation(counted.counts))
     groups = [
         (representative, members)
         for representative, members in zip(clustering.representatives, clustering.members, strict=True)
@@ -36,39 +36,39 @@ def trends(found: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
     ]
     sums = np.array([costs[members].sum(axis=0) for _, members in groups]).reshape(len(groups), len(totals))
     shares = np.max(sums / np.where(totals > 0, totals, 1.0), axis=1, initial=0.0)
-    told = _fits(features, sums, shares >= COSTLY_SHARE, seed)
+    laws_by_group = _fits(features, sums, shares >= COSTLY_SHARE, seed)
     own_shares = np.max(costs / np.where(totals > 0, totals, 1.0), axis=1, initial=0.0)
     clusters = [
         Cluster(
             feature=representative if isinstance(representative, str) else None,
-            place=None if isinstance(representative, str) else found.places[representative],
-            members=tuple(members[np.argsort(-found.counts[members].max(axis=1), kind="stable")].tolist()),
+            place=None if isinstance(representative, str) else counted.places[representative],
+            members=tuple(members[np.argsort(-counted.counts[members].max(axis=1), kind="stable")].tolist()),
             costs=cost,
             largest=float(cost.max()),
             share=float(share),
             fits=fits_,
             joint=joint(features, cost) if share >= COSTLY_SHARE else None,
         )
-        for (representative, members), cost, share, fits_ in zip(groups, sums, shares, told, strict=True)
+        for (representative, members), cost, share, fits_ in zip(groups, sums, shares, laws_by_group, strict=True)
     ]
-    represented = [features[name] if isinstance(name, str) else found.counts[name] for name, _ in groups]
+    represented = [features[name] if isinstance(name, str) else counted.counts[name] for name, _ in groups]
     clusters = [
-        replace(cluster, apart=other_powers(found, cluster, representing, own_shares, seed=seed))
+        replace(cluster, apart=other_powers(counted, cluster, representing, own_shares, seed=seed))
         for cluster, representing in zip(clusters, represented, strict=True)
     ]
     return Trends(
-        tuple(_overtaking(sorted(clusters, key=lambda each: -each.largest), features)), tuple(clustering.constant.tolist()), totals
+        tuple(_overtaking(sorted(clusters, key=lambda cluster: -cluster.largest), features)), tuple(clustering.constant.tolist()), totals
     )
 
 
 def _fits(features: Mapping[str, Floats], sums: Floats, costly: Bools, seed: int) -> list[tuple[Law, ...]]:
     """Return the trends of costs (clusters, points) over all features, the best first; only of `costly` ones with their classes."""
-    found: list[list[Law]] = [[] for _ in sums]
+    laws_by_row: list[list[Law]] = [[] for _ in sums]
     for name, x in features.items():
         for rows, fitted in ((np.flatnonzero(costly), fits), (np.flatnonzero(~costly), power_laws)):
-            for row, each in zip(rows, fitted(name, x, sums[rows], seed=seed), strict=True):
-                found[row] += [each] if each else []
-    return [tuple(sorted(each, key=lambda fit: -fit.r2)) for each in found]
+            for row, law in zip(rows, fitted(name, x, sums[rows], seed=seed), strict=True):
+                laws_by_row[row] += [law] if law else []
+    return [tuple(sorted(laws, key=lambda fit: -fit.r2)) for laws in laws_by_row]
 
 
 def _overtaking(ranked: Sequence[Cluster], features: Mapping[str, Floats]) -> list[Cluster]:

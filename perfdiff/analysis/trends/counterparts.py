@@ -20,49 +20,49 @@ def counterparts(experiment: PlaceExperiment) -> Ints:
     of times at every point, or nearly so; of several, the one with the same text, else the first.
     """
     base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
-    found = experiment.heads.copy()
-    _pair_equal(found, base, head)
-    _pair_alike(found, base.counts, head.counts)
-    return found
+    in_head = experiment.heads.copy()
+    _pair_equal(in_head, base, head)
+    _pair_alike(in_head, base.counts, head.counts)
+    return in_head
 
 
-def carried_over(experiment: PlaceExperiment, found: Ints) -> tuple[Floats, Bools]:
+def carried_over(experiment: PlaceExperiment, in_head: Ints) -> tuple[Floats, Bools]:
     """Return what base counted of each place of head (places, points), 0 where there is none, and which places are new (places,)."""
     base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
-    known = found >= 0
+    paired = in_head >= 0
     before = np.zeros_like(head.counts)
-    before[found[known]] = base.counts[known]
+    before[in_head[paired]] = base.counts[paired]
     is_new = np.ones(len(head.places), dtype=np.bool_)
-    is_new[found[known]] = False
+    is_new[in_head[paired]] = False
     return before, is_new
 
 
-def unmatched(found: Ints, places: int) -> Ints:
+def unmatched(in_head: Ints, places: int) -> Ints:
     """Return the indices of head's places that are no counterpart of any place of base."""
-    return np.setdiff1d(np.arange(places), found)
+    return np.setdiff1d(np.arange(places), in_head)
 
 
-def _pair_equal(found: Ints, base: PlaceCounts, head: PlaceCounts) -> None:
+def _pair_equal(in_head: Ints, base: PlaceCounts, head: PlaceCounts) -> None:
     """Pair places that ran, and ran equally often; those of one text before all others."""
     for with_text in (True, False):
         waiting: dict[tuple[bytes, str], list[int]] = defaultdict(list)
-        for place in unmatched(found, len(head.places)).tolist():
+        for place in unmatched(in_head, len(head.places)).tolist():
             waiting[head.counts[place].tobytes(), head.places[place].text if with_text else ""].append(place)
-        for place in np.flatnonzero(found < 0).tolist():
+        for place in np.flatnonzero(in_head < 0).tolist():
             candidates = waiting.get((base.counts[place].tobytes(), base.places[place].text if with_text else ""))
             if candidates and base.counts[place].any():
-                found[place] = candidates.pop(0)
+                in_head[place] = candidates.pop(0)
 
 
-def _pair_alike(found: Ints, base: Floats, head: Floats) -> None:
+def _pair_alike(in_head: Ints, base: Floats, head: Floats) -> None:
     """Pair places that ran nearly equally often."""
-    left = unmatched(found, len(head))
+    left = unmatched(in_head, len(head))
     left = left[head[left].any(axis=1)]
-    for place in np.flatnonzero((found < 0) & base.any(axis=1)).tolist():
+    for place in np.flatnonzero((in_head < 0) & base.any(axis=1)).tolist():
         near = _alike(head[left], base[place])
         if near.any():
             chosen = int(np.argmax(near))
-            found[place] = left[chosen]
+            in_head[place] = left[chosen]
             left = np.delete(left, chosen)
 
 

@@ -73,8 +73,8 @@ class _Judge:
 
     def growth(self, base: Floats, head: Floats) -> _Growth | None:
         """Return how costs (points,) grew, over the feature that tells most of them; None where no feature does."""
-        found = [each for name in self.features if (each := self._over(name, base, head))]
-        return max(found, key=lambda each: max(fit.r2 for fit in (each.base, each.head) if fit), default=None)
+        growths = [growth for name in self.features if (growth := self._over(name, base, head))]
+        return max(growths, key=lambda growth: max(fit.r2 for fit in (growth.base, growth.head) if fit), default=None)
 
     def _over(self, name: str, base: Floats, head: Floats) -> _Growth | None:
         x = self.features[name]
@@ -108,25 +108,25 @@ class _Judge:
                 return sign
         return 0
 
-    def verdict(self, function: Function, found: _Growth) -> Verdict:
+    def verdict(self, function: Function, growth: _Growth) -> Verdict:
         """Return whether a difference makes the program's growth worse, or better.
 
         It must add, or save, `COSTLY_SHARE` of base's whole run at the far value, where whole runs must not go the other way. A higher
         power is a regression. By the same power, only lines that are as they were can make one, as they run more often; of new lines,
         more may be the same work, and the answer is open.
         """
-        if found.feature not in self.far_costs:
+        if growth.feature not in self.far_costs:
             return Verdict.INCONCLUSIVE
-        whole_base, whole_head = self.far_costs[found.feature]
-        extra = found.head_cost - found.base_cost
+        whole_base, whole_head = self.far_costs[growth.feature]
+        extra = growth.head_cost - growth.base_cost
         if abs(extra) < COSTLY_SHARE * whole_base:
             return Verdict.UNCHANGED
         worse = extra > 0
         if (whole_head > whole_base) != worse:
             return Verdict.INCONCLUSIVE
-        x, steady = self.features[found.feature], function.is_steady
-        kept = self._is_beyond(x, function.kept_base, function.kept_head, is_exact=steady, worse=worse)
-        if found.steeper == (1 if worse else -1) or kept:
+        x, steady = self.features[growth.feature], function.is_steady
+        kept_differ = self._is_beyond(x, function.kept_base, function.kept_head, is_exact=steady, worse=worse)
+        if growth.steeper == (1 if worse else -1) or kept_differ:
             return Verdict.REGRESSION if worse else Verdict.IMPROVEMENT
         is_open = self._is_beyond(x, function.base, function.head, is_exact=steady, worse=worse) or not function.base.any()
         return Verdict.INCONCLUSIVE if is_open else Verdict.UNCHANGED
@@ -155,20 +155,20 @@ def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) ->
     experiment = experiment.complete
     if not experiment.points:
         raise ValueError("no point has all of its counts")
-    known = functions(experiment)
+    all_functions = functions(experiment)
     features = varying(shared(experiment))
-    judge = _Judge.of(features, _total(known, Side.BASE), _total(known, Side.HEAD), min_effect=min_effect, seed=seed)
-    differing = [each for each in known if each.differs and judge.share(each) >= _SLIGHT_SHARE]
-    grown = [(each, judge.growth(each.base, each.head)) for each in differing]
-    found = [
+    judge = _Judge.of(features, _total(all_functions, Side.BASE), _total(all_functions, Side.HEAD), min_effect=min_effect, seed=seed)
+    differing = [function for function in all_functions if function.differs and judge.share(function) >= _SLIGHT_SHARE]
+    grown = [(function, judge.growth(function.base, function.head)) for function in differing]
+    material = [
         _Found(function, growth, verdict)
         for function, growth in grown
         if growth and (verdict := judge.verdict(function, growth)) is not Verdict.UNCHANGED
     ]
-    if not found and any(growth is None and judge.share(function) >= COSTLY_SHARE for function, growth in grown):
+    if not material and any(growth is None and judge.share(function) >= COSTLY_SHARE for function, growth in grown):
         raise ValueError("nothing tells of growth")
-    told = [_difference(experiment, *each) for each in _with_causes(_grouped(found), differing)]
-    return tuple(sorted(told, key=lambda each: (_RANKS[each.verdict], -abs(each.head_cost - each.base_cost))))
+    unordered = [_difference(experiment, *caused_group) for caused_group in _with_causes(_grouped(material), differing)]
+    return tuple(sorted(unordered, key=lambda difference: (_RANKS[difference.verdict], -abs(difference.head_cost - difference.base_cost))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,18 +185,18 @@ class _Found:
         return abs(self.growth.head_cost - self.growth.base_cost)
 
 
-def _grouped(found: Sequence[_Found]) -> list[list[_Found]]:
+def _grouped(material: Sequence[_Found]) -> list[list[_Found]]:
     """Return what belongs together, what leads it first: functions that changed, then those of the largest difference."""
     groups: list[list[_Found]] = []
-    for each in sorted(found, key=lambda each: (not each.function.has_changed, -each.extra)):
-        own = () if each.function.has_changed else groups
+    for member in sorted(material, key=lambda member: (not member.function.has_changed, -member.extra)):
+        own = () if member.function.has_changed else groups
         group = next(
-            (group for group in own if group[0].verdict is each.verdict and _vary_together(group[0].function, each.function)), None
+            (group for group in own if group[0].verdict is member.verdict and _vary_together(group[0].function, member.function)), None
         )
         if group:
-            group.append(each)
+            group.append(member)
         else:
-            groups.append([each])
+            groups.append([member])
     return groups
 
 
@@ -205,35 +205,35 @@ def _with_causes(groups: Sequence[Sequence[_Found]], differing: Sequence[Functio
     causes = {}
     for number, (lead, *_) in enumerate(groups):
         if not lead.function.has_changed:
-            changed = (each for each in differing if each.has_changed and _vary_together(each, lead.function))
-            causes[number] = max(changed, key=lambda each: float(np.abs(each.head - each.base).max()), default=None)
+            changed = (function for function in differing if function.has_changed and _vary_together(function, lead.function))
+            causes[number] = max(changed, key=lambda function: float(np.abs(function.head - function.base).max()), default=None)
     explained = {id(cause) for cause in causes.values() if cause is not None}
     for number, group in enumerate(groups):
         if not (group[0].verdict is Verdict.INCONCLUSIVE and id(group[0].function) in explained):
             yield group, causes.get(number)
 
 
-def _total(known: Sequence[Function], side: Side) -> Floats:
-    totals: Floats = np.array([each.base if side is Side.BASE else each.head for each in known]).sum(axis=0)
+def _total(all_functions: Sequence[Function], side: Side) -> Floats:
+    totals: Floats = np.array([function.base if side is Side.BASE else function.head for function in all_functions]).sum(axis=0)
     return totals
 
 
-def _vary_together(one: Function, other: Function) -> bool:
+def _vary_together(function: Function, other: Function) -> bool:
     """Return whether the extra costs of two functions fit each other linearly, as members of a cluster do (trend-prof §4.1)."""
-    extra = np.array([one.head - one.base, other.head - other.base])
+    extra = np.array([function.head - function.base, other.head - other.base])
     if not extra.std(axis=1).all():
         return False
     return float(np.corrcoef(extra)[0, 1]) ** 2 > 1 - ALPHA
 
 
-def _far_cost(found: Law | None) -> float:
-    return found.predictions[-1].cost if found and found.predictions else 0.0
+def _far_cost(law: Law | None) -> float:
+    return law.predictions[-1].cost if law and law.predictions else 0.0
 
 
 def _difference(experiment: PlaceExperiment, group: Sequence[_Found], cause: Function | None) -> Difference:
     lead, growth = group[0].function, group[0].growth
     side = Side.BASE if growth.head_cost < growth.base_cost and len(lead.gone) else Side.HEAD
-    grown = [_grown(experiment, each.function) if side is Side.HEAD else _gone(experiment, each.function) for each in group]
+    grown = [_grown(experiment, member.function) if side is Side.HEAD else _gone(experiment, member.function) for member in group]
     if growth.base is None and not lead.base.any():
         kind = DifferenceKind.NEW
     elif growth.head is None and not lead.head.any():
@@ -280,8 +280,8 @@ def _grown(experiment: PlaceExperiment, function: Function) -> list[int]:
     extra = experiment.sides[Side.HEAD].counts[function.places] - function.before
     change = np.abs(extra[:, int(np.argmax(np.abs(extra).sum(axis=0)))])
     fresh = np.where(np.isin(np.arange(len(change)), function.new), change, 0.0)
-    told = fresh if fresh.max() >= POLICY.most * change.max() else change
-    most = np.flatnonzero(told == told.max()).tolist()
+    telling = fresh if fresh.max() >= POLICY.most * change.max() else change
+    most = np.flatnonzero(telling == telling.max()).tolist()
     texts = [experiment.sides[Side.HEAD].places[function.places[number]].text for number in most]
     lead = next(
         (number for number, text in zip(most, texts, strict=True) if "(" in text), most[0]

@@ -19,25 +19,25 @@ def with_calls(experiment: PlaceExperiment, wanted: Mapping[str, Named]) -> Plac
     Raises KeyError with the name of a function that no side has.
     """
     sides = {}
-    for side, found in experiment.sides.items():
+    for side, counted in experiment.sides.items():
         sides[side] = replace(
-            found, features={**found.features, **{f"calls of {name}": _calls(found, named) for name, named in wanted.items()}}
+            counted, features={**counted.features, **{f"calls of {name}": _calls(counted, named) for name, named in wanted.items()}}
         )
     for name in wanted:
-        if all(np.isnan(found.features[f"calls of {name}"]).all() for found in sides.values()):
+        if all(np.isnan(counted.features[f"calls of {name}"]).all() for counted in sides.values()):
             raise KeyError(name)
     return replace(experiment, sides=sides)
 
 
-def _calls(found: PlaceCounts, named: Named) -> Floats:
+def _calls(counted: PlaceCounts, named: Named) -> Floats:
     """Return how often functions were entered at each point (points,): the counts of their first lines; NaN where there is none."""
     entries: dict[tuple[str, str], int] = {}
-    for number, place in enumerate(found.places):
+    for number, place in enumerate(counted.places):
         if named(place.function, place.file):
             entries.setdefault((place.file, place.function), number)
     if not entries:
-        return np.full(len(found.points), np.nan)
-    calls: Floats = found.counts[list(entries.values())].sum(axis=0)
+        return np.full(len(counted.points), np.nan)
+    calls: Floats = counted.counts[list(entries.values())].sum(axis=0)
     return calls
 
 

@@ -54,10 +54,10 @@ def functions(experiment: PlaceExperiment) -> tuple[Function, ...]:
     gone counts for the function that most of its neighbours went to.
     """
     base, head = experiment.sides[Side.BASE], experiment.sides[Side.HEAD]
-    found = counterparts(experiment)
-    owners = _owners(base, head, found)
+    in_head = counterparts(experiment)
+    owners = _owners(base, head, in_head)
     costs = {Side.BASE: block_counts(base), Side.HEAD: block_counts(head)}
-    before, is_new = carried_over(experiment, found)
+    before, is_new = carried_over(experiment, in_head)
     own: dict[_Name, tuple[list[int], list[int]]] = {}
     for number, place in enumerate(head.places):
         own.setdefault((place.file, place.function), ([], []))[1].append(number)
@@ -75,20 +75,20 @@ def functions(experiment: PlaceExperiment) -> tuple[Function, ...]:
             is_steady=unsteady[Side.BASE].isdisjoint(theirs) and unsteady[Side.HEAD].isdisjoint(ours),
             before=before[now],
             new=np.flatnonzero(is_new[now]),
-            gone=np.flatnonzero(found[then] < 0),
+            gone=np.flatnonzero(in_head[then] < 0),
         )
         for theirs, ours in own.values()
     )
 
 
-def _owners(base: PlaceCounts, head: PlaceCounts, found: Ints) -> list[_Name]:
+def _owners(base: PlaceCounts, head: PlaceCounts, in_head: Ints) -> list[_Name]:
     """Return the function of head that each place of base counts for; its own where head has none."""
     went: dict[_Name, Counter[_Name]] = {}
-    for place, index in zip(base.places, found.tolist(), strict=True):
+    for place, index in zip(base.places, in_head.tolist(), strict=True):
         if index >= 0:
             went.setdefault((place.file, place.function), Counter())[head.places[index].file, head.places[index].function] += 1
     main = {name: counts.most_common(1)[0][0] for name, counts in went.items()}
     return [
         (head.places[index].file, head.places[index].function) if index >= 0 else main.get(own := (place.file, place.function), own)
-        for place, index in zip(base.places, found.tolist(), strict=True)
+        for place, index in zip(base.places, in_head.tolist(), strict=True)
     ]

@@ -32,8 +32,8 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], config:
     """
     counted = [(revision, places if isinstance(places, str) else places.at(places.known)) for revision, places in counted]
     costs = [_costs(function, file, places) for _, places in counted]
-    told = (_telling(places, cost, config.seed) for (_, places), cost in zip(reversed(counted), reversed(costs), strict=True))
-    feature = next((law.feature for law in told if law), None)
+    laws = (_telling(places, cost, config.seed) for (_, places), cost in zip(reversed(counted), reversed(costs), strict=True))
+    feature = next((law.feature for law in laws if law), None)
     if feature is None:
         return None
     level: tuple[Revision, Floats, Floats] | None = None

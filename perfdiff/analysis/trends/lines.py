@@ -72,13 +72,13 @@ class MatchedLines:
         infos = [*infos]
         base = (self._within(info.base, Side.BASE) for info in infos)
         head = (self._within(info.head, Side.HEAD) for info in infos)
-        return Stretch(*(np.unique(np.concatenate([_NOWHERE, *found])) for found in (base, head)))
+        return Stretch(*(np.unique(np.concatenate([_NOWHERE, *places])) for places in (base, head)))
 
     def beside(self, infos: Iterable[FunctionInfo]) -> Stretch:
         """Return what is code of none of these functions."""
-        known = self.of(infos)
+        theirs = self.of(infos)
         every = (np.arange(len(self.experiment.sides[side].places)) for side in Side)
-        return Stretch(*(np.setdiff1d(places, own) for places, own in zip(every, (known.base, known.head), strict=True)))
+        return Stretch(*(np.setdiff1d(places, own) for places, own in zip(every, (theirs.base, theirs.head), strict=True)))
 
     def blocks_of(self, stretch: Stretch, side: Side) -> Floats:
         """Return how many blocks a part of the program executed on a side, (points,)."""
@@ -108,11 +108,11 @@ class MatchedLines:
     def counts(self, info: FunctionInfo, point: str) -> dict[int, float]:
         """Return how often each line of a function ran in head at the point of this label, by number."""
         counted = self.experiment.sides[Side.HEAD]
-        column = next(number for number, each in enumerate(counted.points) if each.label == point)
-        found: dict[int, float] = defaultdict(float)
+        column = next(number for number, candidate in enumerate(counted.points) if candidate.label == point)
+        runs_by_line: dict[int, float] = defaultdict(float)
         for place in self._within(info.head, Side.HEAD).tolist():
-            found[counted.places[place].line] += float(counted.counts[place, column])
-        return dict(found)
+            runs_by_line[counted.places[place].line] += float(counted.counts[place, column])
+        return dict(runs_by_line)
 
     def _within(self, source: Source | None, side: Side) -> Ints:
         """Return the places (indices) that are code of a function."""
@@ -142,8 +142,8 @@ def matched(experiment: PlaceExperiment | None) -> MatchedLines | None:
     if experiment is None or not experiment.points:
         return None
     before, is_new = carried_over(experiment, counterparts(experiment))
-    blocks = {side: block_counts(each) for side, each in experiment.sides.items()}
-    return MatchedLines(experiment, before, is_new, blocks, {side: each.by_line() for side, each in experiment.sides.items()})
+    blocks = {side: block_counts(counted) for side, counted in experiment.sides.items()}
+    return MatchedLines(experiment, before, is_new, blocks, {side: counted.by_line() for side, counted in experiment.sides.items()})
 
 
 def _begin_blocks(rows: _Rows) -> Bools:
@@ -166,8 +166,8 @@ class _Telling:
         """Return what is told of a line of head."""
         place = self.experiment.sides[Side.HEAD].places[rows.places[row]]
         counts = np.stack([rows.before[row], rows.after[row], rows.before[row] if rows.before[row].any() else self.cost])
-        feature, x, told = self._best(counts)
-        base, head, reference = (_exponent(each, own) for each, own in zip(told, self._own(counts), strict=True))
+        feature, x, laws = self._best(counts)
+        base, head, reference = (_exponent(law, own) for law, own in zip(laws, self._own(counts), strict=True))
         point = self.experiment.points[self.point]
         return LineGrowth(
             function=place.function,
@@ -178,8 +178,8 @@ class _Telling:
             base=float(rows.before[row, self.point]),
             head=float(rows.after[row, self.point]),
             feature=feature,
-            base_says=_says(x, self._own(counts)[0], told[0]) if base else "",
-            head_says=_says(x, self._own(counts)[1], told[1]) if head else "",
+            base_says=_says(x, self._own(counts)[0], laws[0]) if base else "",
+            head_says=_says(x, self._own(counts)[1], laws[1]) if head else "",
             is_new=bool(rows.is_new[row]),
             is_steeper=bool(head and reference and head[0] > reference[1] + LEAST_SHIFT),
         )
@@ -193,24 +193,24 @@ class _Telling:
         """Return the feature that tells head's count best, its values, and the fits of all `counts` (counts, points) over it."""
         features = varying({name: self._own(x[None, :])[0] for name, x in shared(self.experiment).items()})
         own = self._own(counts)
-        found = [(name, x, fits(name, x, own, seed=self.seed)) for name, x in features.items()]
-        known = [each for each in found if each[2][1] is not None]
-        best = max(known, key=lambda each: round(each[2][1].r2, _DIGITS) if each[2][1] else 0.0, default=None)
+        candidates = [(name, x, fits(name, x, own, seed=self.seed)) for name, x in features.items()]
+        telling = [candidate for candidate in candidates if candidate[2][1] is not None]
+        best = max(telling, key=lambda candidate: round(candidate[2][1].r2, _DIGITS) if candidate[2][1] else 0.0, default=None)
         return best or (None, np.empty(0), [None] * len(counts))
 
 
-def _exponent(found: Law | None, counts: Floats) -> Interval | None:
+def _exponent(law: Law | None, counts: Floats) -> Interval | None:
     """Return the interval of a count's exponent, 0 of one that is the same everywhere; None where the points do not tell it."""
     if counts.any() and not np.ptp(counts):
         return 0.0, 0.0
-    if found is None or found.growth is CostClass.NONE or found.ci_b[1] - found.ci_b[0] > 2 * _TOLD_WITHIN:
+    if law is None or law.growth is CostClass.NONE or law.ci_b[1] - law.ci_b[0] > 2 * _TOLD_WITHIN:
         return None
-    return found.ci_b
+    return law.ci_b
 
 
-def _says(x: Floats, counts: Floats, found: Law | None) -> str:
+def _says(x: Floats, counts: Floats, law: Law | None) -> str:
     """Return how a count grows, in words."""
-    if found is None or not np.ptp(counts):
+    if law is None or not np.ptp(counts):
         return units.count(float(counts[0]))
-    known = x[np.isfinite(x) & (x > 0)]
-    return plain_power(found.feature, float(np.log(found.a)), found.b, known) if found.growth is CostClass.POWER else found.says
+    positive = x[np.isfinite(x) & (x > 0)]
+    return plain_power(law.feature, float(np.log(law.a)), law.b, positive) if law.growth is CostClass.POWER else law.says

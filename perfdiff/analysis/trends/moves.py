@@ -25,19 +25,21 @@ def moves(experiment: PlaceExperiment, sides: Mapping[Side, Trends], *, alpha: f
     out.
     """
     base, head = (experiment.sides[side] for side in Side)
-    found = counterparts(experiment)
+    in_head = counterparts(experiment)
     before, after = (_memberships(sides[side]) for side in Side)
-    same = set(_same(base, sides, found, after))
+    same = set(_same(base, sides, in_head, after))
     moved = [
         (place, now)
-        for place, now in enumerate(found.tolist())
-        if place in before and now in after and same.isdisjoint((one, other) for one in before[place] for other in after[now])
+        for place, now in enumerate(in_head.tolist())
+        if place in before
+        and now in after
+        and same.isdisjoint((base_number, head_number) for base_number in before[place] for head_number in after[now])
     ]
     then, now = np.array(moved, dtype=np.int64).reshape(-1, 2).T
     shares = np.maximum(
         _shares(block_counts(base)[then], sides[Side.BASE].totals), _shares(block_counts(head)[now], sides[Side.HEAD].totals)
     )
-    told = (shares >= COSTLY_SHARE) & ~_fit_each_other(base.counts[then], head.counts[now], alpha)
+    telling = (shares >= COSTLY_SHARE) & ~_fit_each_other(base.counts[then], head.counts[now], alpha)
     return tuple(
         Move(
             place=head.places[moved[row][1]],
@@ -45,29 +47,29 @@ def moves(experiment: PlaceExperiment, sides: Mapping[Side, Trends], *, alpha: f
             head=sides[Side.HEAD].clusters[after[moved[row][1]][0]],
             share=float(shares[row]),
         )
-        for row in sorted(np.flatnonzero(told).tolist(), key=lambda row: -float(shares[row]))
+        for row in sorted(np.flatnonzero(telling).tolist(), key=lambda row: -float(shares[row]))
     )
 
 
 def _memberships(trends: Trends) -> _Memberships:
-    found: dict[int, list[int]] = defaultdict(list)
+    by_place: dict[int, list[int]] = defaultdict(list)
     for number, cluster in enumerate(trends.clusters):
         for member in cluster.members:
-            found[member].append(number)
-    return dict(found)
+            by_place[member].append(number)
+    return dict(by_place)
 
 
-def _same(base: PlaceCounts, sides: Mapping[Side, Trends], found: Ints, after: _Memberships) -> Iterator[tuple[int, int]]:
+def _same(base: PlaceCounts, sides: Mapping[Side, Trends], in_head: Ints, after: _Memberships) -> Iterator[tuple[int, int]]:
     """Yield the pairs of clusters (indices) of base and of head that are one."""
     clusters = sides[Side.HEAD].clusters
     features = {cluster.feature: number for number, cluster in enumerate(clusters) if cluster.feature is not None}
     numbers = {place: number for number, place in enumerate(base.places)}
-    for one, cluster in enumerate(sides[Side.BASE].clusters):
+    for base_number, cluster in enumerate(sides[Side.BASE].clusters):
         if cluster.place is not None:
-            there = after.get(int(found[numbers[cluster.place]]), ())
-            yield from ((one, other) for other in there if clusters[other].place is not None)
+            there = after.get(int(in_head[numbers[cluster.place]]), ())
+            yield from ((base_number, head_number) for head_number in there if clusters[head_number].place is not None)
         elif cluster.feature in features:
-            yield one, features[cluster.feature]
+            yield base_number, features[cluster.feature]
 
 
 def _shares(costs: Floats, totals: Floats) -> Floats:

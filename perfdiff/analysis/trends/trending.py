@@ -22,17 +22,17 @@ def analyse(experiment: PlaceExperiment, *, min_effect: float, seed: int, alpha:
     One side alone has no verdict but *unchanged*. Between two it is that of the worst difference, and open where counts differ but no
     feature tells of growth.
     """
-    sides = {side: trends(found, seed=seed, alpha=alpha) for side, found in experiment.sides.items()}
+    sides = {side: trends(counted, seed=seed, alpha=alpha) for side, counted in experiment.sides.items()}
     if Side.HEAD not in experiment.sides:
         return TrendFindings(experiment, sides, (), Verdict.UNCHANGED)
     moved = moves(experiment, sides, alpha=alpha)
     try:
-        found = differences(experiment, min_effect=min_effect, seed=seed)
+        differing = differences(experiment, min_effect=min_effect, seed=seed)
     except ValueError:
         return TrendFindings(experiment, sides, (), Verdict.INCONCLUSIVE, moved)
-    return TrendFindings(experiment, sides, found, _verdict(found), moved)
+    return TrendFindings(experiment, sides, differing, _verdict(differing), moved)
 
 
-def _verdict(found: tuple[Difference, ...]) -> Verdict:
-    seen = {each.verdict for each in found}
-    return next((each for each in _ORDER if each in seen), Verdict.UNCHANGED)
+def _verdict(differing: tuple[Difference, ...]) -> Verdict:
+    seen = {difference.verdict for difference in differing}
+    return next((verdict for verdict in _ORDER if verdict in seen), Verdict.UNCHANGED)

@@ -36,18 +36,18 @@ def apply(findings: Findings, accepted: Sequence[Acceptance], today: date, confi
     live = [entry for entry in accepted if entry.holds(today)]
     functions = tuple(_marked(finding, live, findings) for finding in findings.functions)
     notes = tuple(_notes(functions, accepted, findings, today))
-    found = Conclusion(findings.verdict, findings.sentence, findings.rung, findings.excluded, findings.rules)
-    if found.verdict is Verdict.REGRESSION and any(finding.accepted for finding in functions):
+    conclusion = Conclusion(findings.verdict, findings.sentence, findings.rung, findings.excluded, findings.rules)
+    if conclusion.verdict is Verdict.REGRESSION and any(finding.accepted for finding in functions):
         program = _unaccepted(functions, findings, config)
-        found = reserved(_whole(program, functions), program)
+        conclusion = reserved(_whole(program, functions), program)
     return replace(
         findings,
         functions=functions,
-        verdict=found.verdict,
-        sentence=found.sentence,
-        rung=found.rung,
-        excluded=found.excluded,
-        rules=found.rules,
+        verdict=conclusion.verdict,
+        sentence=conclusion.sentence,
+        rung=conclusion.rung,
+        excluded=conclusion.excluded,
+        rules=conclusion.rules,
         notes=(*findings.notes, *notes),
     )
 
@@ -55,14 +55,14 @@ def apply(findings: Findings, accepted: Sequence[Acceptance], today: date, confi
 def claims(finding: FunctionFinding, findings: Findings) -> dict[str, Ratio]:
     """Return the ratios that make a function a regression, by metric: one time at most, each kind of allocation, else contended lines."""
     least = 1 + findings.min_effect
-    found = {}
+    ratios = {}
     time = next((metric for metric in TIMES if (ratio := figure(finding, metric, findings)) and ratio.low > _least(metric, least)), None)
     for metric in ([time] if time else []) + [metric for metric in ALLOCATION if finding.info.change.is_suspect]:
         ratio = figure(finding, metric, findings)
         if ratio is not None and ratio.low > _least(metric, least):
-            found[metric] = ratio
-    if found:
-        return found
+            ratios[metric] = ratio
+    if ratios:
+        return ratios
     return {counter: count.ratio for counter, count in finding.counts.items() if counter in {*LEAST_NS, *WORK} and count.grew}
 
 
@@ -80,8 +80,8 @@ def figure(finding: FunctionFinding, metric: str, findings: Findings) -> Ratio |
         return wall.total if wall else None
     if metric in finding.counts:
         return finding.counts[metric].ratio
-    found = finding.metrics.get(metric)
-    return found.ratio if found else None
+    metric_finding = finding.metrics.get(metric)
+    return metric_finding.ratio if metric_finding else None
 
 
 def _of_whole_runs(finding: FunctionFinding, findings: Findings) -> Ratio | None:
@@ -127,22 +127,22 @@ def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config
 
 def _whole(program: Program, functions: Sequence[FunctionFinding]) -> Conclusion:
     """Return the verdict on what nobody accepted; nothing is left of a program that alone is judged and whose runs are explained."""
-    known = [finding for finding in functions if finding.accepted]
-    accepted = tuple(claim("of-accepted", name=finding.info.name, ratio=finding.accepted[0].ratio) for finding in known)
-    found = first_conclusion(program)
-    if found.verdict is Verdict.UNCHANGED or (program.is_judged_alone and not program.runs.ends):
-        return replace(found, verdict=Verdict.UNCHANGED, sentence=claim("beyond-accepted", accepted=accepted))
-    return replace(found, sentence=claim("beside-accepted", concluded=found.sentence, accepted=accepted))
+    marked = [finding for finding in functions if finding.accepted]
+    accepted = tuple(claim("of-accepted", name=finding.info.name, ratio=finding.accepted[0].ratio) for finding in marked)
+    conclusion = first_conclusion(program)
+    if conclusion.verdict is Verdict.UNCHANGED or (program.is_judged_alone and not program.runs.ends):
+        return replace(conclusion, verdict=Verdict.UNCHANGED, sentence=claim("beyond-accepted", accepted=accepted))
+    return replace(conclusion, sentence=claim("beside-accepted", concluded=conclusion.sentence, accepted=accepted))
 
 
-def _are_explained(runs: WholeRuns, known: Sequence[FunctionFinding], config: CompareConfig) -> bool:
+def _are_explained(runs: WholeRuns, accepted: Sequence[FunctionFinding], config: CompareConfig) -> bool:
     """Return whether accepted functions account for slower whole runs, up to the smallest effect of interest.
 
     Both are estimates: the runs' lower bounds stand against the functions' upper ones. What is accepted by anything but time has no part of
     a run that could be told: it explains them all.
     """
     certain_ns = sum((end.low - 1) * end.base_ns for end in runs.slower)
-    explained_ns = sum(_explained_ns(finding) for finding in known)
+    explained_ns = sum(_explained_ns(finding) for finding in accepted)
     return certain_ns <= explained_ns + sum((end.smallest(config) - 1) * end.base_ns for end in runs.slower)
 
 

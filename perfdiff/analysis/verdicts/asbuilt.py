@@ -68,8 +68,8 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareCo
     if not flags:
         return
     of_places = (end for end in ends if _apart(end, runs, ends, config) is None)
-    found = [seen for end in of_places if (seen := _seen(end, runs)) is not None]
-    worst = max(found, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
+    standing_out = [seen for end in of_places if (seen := _seen(end, runs)) is not None]
+    worst = max(standing_out, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
     if worst is None:
         return
     ratio = worst.end.ratio
@@ -95,9 +95,9 @@ def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: Comp
         if run.phase is Phase.PLAIN:
             layouts.setdefault(run.point, set()).add(run.layout)
     is_open = (end for end in ends if end.standing is PointStanding.OPEN and end.low > end.smallest(config))
-    found = tuple(end.point.label for end in is_open if len(layouts[end.point.id]) < POLICY.layouts_known)
-    if found:
-        yield claim("few-layouts", points=found, known=POLICY.layouts_known, shift=POLICY.layout_shift)
+    labels = tuple(end.point.label for end in is_open if len(layouts[end.point.id]) < POLICY.layouts_known)
+    if labels:
+        yield claim("few-layouts", points=labels, known=POLICY.layouts_known, shift=POLICY.layout_shift)
 
 
 def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
@@ -105,9 +105,9 @@ def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     if end.ratio is None:
         return None
     base, head = _plain(end, runs)
-    shifts, made = _shifts(comparable(base), comparable(head), end.by)
+    shifts, numbers = _shifts(comparable(base), comparable(head), end.by)
     built, built_in = _shifts(base, head, end.by)  # few pairs are of the builds themselves: those that were made apart count as well
-    layouts = np.array([shifts[made == number].mean() for number in np.unique(made)])
+    layouts = np.array([shifts[numbers == number].mean() for number in np.unique(numbers)])
     seen = _Seen(end, built[built_in == 0], layouts)
     if len(seen.built) < FEWEST or len(layouts) < LAYOUTS or POLICY.may_be_places(math.exp(abs(seen.effect))):
         return None

@@ -44,7 +44,7 @@ def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig)
         differences = (*_of_inputs(experiment.runs, point.id), *_differences(base, head, least))
         counted, taken = work.parts.get(point.id, 1.0) if work else math.inf, head.cpu_ns / max(base.cpu_ns, 1.0)
         part = min(counted, taken)
-        others = [each for each in experiment.points if each.workload == point.workload and each.id in sides and each is not point]
+        others = [other for other in experiment.points if other.workload == point.workload and other.id in sides and other is not point]
         if part <= POLICY.small_part and not _shows_work(base, [sides[other.id][0] for other in others], least):
             differences += (Difference(DifferenceKind.LESS_WORK, claim("executes-less" if part == counted else "takes-less", part=part)),)
         witnessed.append(PointBehaviour(point, base.all, head.all, differences, point.workload in checked))
@@ -57,13 +57,13 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
     An improvement needs the same work. Where slow-downs are excluded, head may do something else, but not less. What a run's processes do
     once it has ended is in no figure, so that nobody can mean that.
     """
-    if not any(each.differences for each in witnessed) or conclusion.rung is Rung.CODE:
+    if not any(behaviour.differences for behaviour in witnessed) or conclusion.rung is Rung.CODE:
         return conclusion
     says = _told(witnessed)
     if conclusion.verdict not in (Verdict.IMPROVEMENT, Verdict.UNCHANGED):
         return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
-    doubts = [replace(each, differences=tuple(_doubts(each, conclusion.verdict, config))) for each in witnessed]
-    if not any(each.differences for each in doubts):
+    doubts = [replace(behaviour, differences=tuple(_doubts(behaviour, conclusion.verdict, config))) for behaviour in witnessed]
+    if not any(behaviour.differences for behaviour in doubts):
         return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
     return conclusion.opened(claim("less-work", head=_told(doubts)))
 
@@ -71,22 +71,22 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
 def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Claim]:
     """Yield notes on what head does otherwise at all points, and on processes that runs left."""
     points_by_differences: dict[tuple[Difference, ...], list[str]] = {}
-    for each in witnessed:
-        if each.differences:
-            points_by_differences.setdefault(each.differences, []).append(each.point.label)
+    for behaviour in witnessed:
+        if behaviour.differences:
+            points_by_differences.setdefault(behaviour.differences, []).append(behaviour.point.label)
     if points_by_differences:
         differing = tuple(
-            claim("head-differs", points=tuple(points), differences=tuple(found.says for found in differences))
+            claim("head-differs", points=tuple(points), differences=tuple(difference.says for difference in differences))
             for differences, points in points_by_differences.items()
         )
-        are_left = {found.kind for each in witnessed for found in each.differences} == {DifferenceKind.PROCESSES_LEFT}
+        are_left = {difference.kind for behaviour in witnessed for difference in behaviour.differences} == {DifferenceKind.PROCESSES_LEFT}
         yield claim("outputs-differ", differing=differing, remedy=claim("wait-for-processes" if are_left else "say-that-it-is-meant"))
-    leaving = {side: [each for each in witnessed if getattr(each, side).leaving] for side in Side}
+    leaving = {side: [behaviour for behaviour in witnessed if getattr(behaviour, side).leaving] for side in Side}
     for side, points in leaving.items():
         if points:
-            names = dict.fromkeys(name for each in points for name in getattr(each, side).left)
-            labels = tuple(each.point.label for each in points)
-            cpu_ns = max(getattr(each, side).left_cpu_ns for each in points)
+            names = dict.fromkeys(name for behaviour in points for name in getattr(behaviour, side).left)
+            labels = tuple(behaviour.point.label for behaviour in points)
+            cpu_ns = max(getattr(behaviour, side).left_cpu_ns for behaviour in points)
             yield claim("processes-left", points=labels, side=side, names=tuple(names), cpu_ns=cpu_ns)
 
 
@@ -96,22 +96,29 @@ def _witnesses(runs: Sequence[Run], point: int, side: Side) -> list[Run]:
 
 def _told(witnessed: Sequence[PointBehaviour]) -> Claim:
     """Return the gravest difference, at which points there are any, and whether there are more kinds."""
-    differing = [each for each in witnessed if each.differences]
-    kinds = sorted({found.kind for each in differing for found in each.differences}, key=[*DifferenceKind].index)
-    says, where = next((found.says, each.point.label) for each in differing for found in each.differences if found.kind is kinds[0])
+    differing = [behaviour for behaviour in witnessed if behaviour.differences]
+    kinds = sorted({difference.kind for behaviour in differing for difference in behaviour.differences}, key=[*DifferenceKind].index)
+    says, where = next(
+        (difference.says, behaviour.point.label)
+        for behaviour in differing
+        for difference in behaviour.differences
+        if difference.kind is kinds[0]
+    )
     point = None if len(witnessed) == 1 else where
     return claim("gravest-difference", says=says, point=point, more_points=len(differing) - 1, more_kinds=len(kinds) - 1)
 
 
 def _doubts(witnessed: PointBehaviour, verdict: Verdict, config: CompareConfig) -> Iterator[Difference]:
     """Yield the differences that speak against good news."""
-    for found in witnessed.differences:
+    for difference in witnessed.differences:
         is_meant = (
-            witnessed.checked or config.outputs == "differ" or (config.outputs, found.kind) == ("unordered", DifferenceKind.OTHER_ORDER)
+            witnessed.checked
+            or config.outputs == "differ"
+            or (config.outputs, difference.kind) == ("unordered", DifferenceKind.OTHER_ORDER)
         )
-        is_grave = found.kind.suggests_less_work or verdict is Verdict.IMPROVEMENT
-        if is_grave and (not is_meant or found.kind is DifferenceKind.PROCESSES_LEFT):
-            yield found
+        is_grave = difference.kind.suggests_less_work or verdict is Verdict.IMPROVEMENT
+        if is_grave and (not is_meant or difference.kind is DifferenceKind.PROCESSES_LEFT):
+            yield difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +175,11 @@ def _written(shapes: Sequence[Shape]) -> Written:
 def _elsewhere(seen: Sequence[Behaviour]) -> Amount | None:
     """Return what runs wrote neither to their streams nor into their tree."""
     amounts = []
-    for each in seen:
-        if each.written_bytes is None or each.files is None:
+    for behaviour in seen:
+        if behaviour.written_bytes is None or behaviour.files is None:
             return None
-        known = each.output.bytes + each.errors.bytes + sum(shape.bytes for shape in each.files.values())
-        amounts.append(max(0, each.written_bytes - known))
+        accounted = behaviour.output.bytes + behaviour.errors.bytes + sum(shape.bytes for shape in behaviour.files.values())
+        amounts.append(max(0, behaviour.written_bytes - accounted))
     return Amount(min(amounts), max(amounts))
 
 
@@ -275,16 +282,16 @@ def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float)
     parts of a text vary, the others are compared.
     """
     forms = {form: [Counter(getattr(shape, form) for shape in side) for side in (base, head)] for form in ("exact", "timeless", "masked")}
-    known = {form: sides for form, sides in forms.items() if not any("" in side for side in sides)}
-    if _are_same(known.get("exact", [])):
+    comparable = {form: sides for form, sides in forms.items() if not any("" in side for side in sides)}
+    if _are_same(comparable.get("exact", [])):
         return None
-    if _are_same(known.get("timeless", [])):
+    if _are_same(comparable.get("timeless", [])):
         return parts_difference(base, head, ("numbers",))
-    if "masked" in known and _differ(*known["masked"]):
+    if "masked" in comparable and _differ(*comparable["masked"]):
         return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
-    if _are_same(known.get("masked", [])):
-        return _difference_of_numbers(base, head, is_always_alike=_agree_alone(known["timeless"]))
-    if "masked" not in known and min(len(base), len(head)) > 1 and _agree_alone(known.get("exact", [])):
+    if _are_same(comparable.get("masked", [])):
+        return _difference_of_numbers(base, head, is_always_alike=_agree_alone(comparable["timeless"]))
+    if "masked" not in comparable and min(len(base), len(head)) > 1 and _agree_alone(comparable.get("exact", [])):
         return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
     return _less_or(parts_difference(base, head, ("texts", "numbers")), base, head, least)
 
@@ -308,7 +315,7 @@ def _have_other_numbers(base: Sequence[Shape], head: Sequence[Shape]) -> bool:
     """Return whether each side always prints a number, beside some that vary, that the other never does."""
     before, after = ([Counter(shape.numbers) for shape in side] for side in (base, head))
     return all(
-        functools.reduce(operator.and_, one) - functools.reduce(operator.or_, other) for one, other in ((before, after), (after, before))
+        functools.reduce(operator.and_, own) - functools.reduce(operator.or_, other) for own, other in ((before, after), (after, before))
     )
 
 

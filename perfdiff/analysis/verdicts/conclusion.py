@@ -34,7 +34,7 @@ class Program:
 
     def of(self, verdict: Verdict) -> list[FunctionFinding]:
         """Return the functions with a verdict."""
-        return [each for each in self.functions if each.verdict is verdict]
+        return [finding for finding in self.functions if finding.verdict is verdict]
 
     @property
     def runs(self) -> WholeRuns:
@@ -134,7 +134,7 @@ def _not_located(program: Program) -> Claim | None:
     if not slower:
         return None
     reasons = [claim("files-differ", names=evidence.met)] if evidence.met else []
-    if any(each.info.change.is_suspect for each in program.functions):
+    if any(finding.info.change.is_suspect for finding in program.functions):
         likely = _by_counts(evidence.suspects[:SUSPECTS])
         reasons.append(claim("no-call-explains" if evidence.is_timed else "no-call-timed", likely=likely))
     else:
@@ -183,7 +183,7 @@ def _same_counts(program: Program) -> Claim | None:
 def _no_function_slower(program: Program) -> Claim | None:
     if program.of(Verdict.INCONCLUSIVE) or program.evidence.repeating:
         return None
-    suspects = sum(each.info.change.is_suspect for each in program.functions)
+    suspects = sum(finding.info.change.is_suspect for finding in program.functions)
     of_results = claim("no-benchmark-slower", compared=suspects) if program.evidence.compared is Compared.RESULTS else None
     looked_at = of_results or (claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran"))
     return _no_regression(program, looked_at, _beside(program.excluded))
@@ -291,24 +291,24 @@ def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: C
 
 def first_conclusion(program: Program) -> Conclusion:
     """Return the conclusion of the first rule that holds."""
-    found = next(rule.conclusion(sentence, program) for rule in PROGRAM_RULES if (sentence := rule.sentence(program)))
-    guilty = program.of(Verdict.REGRESSION) if program.is_judged_alone and found.verdict is not Verdict.REGRESSION else []
-    names = tuple(each.info.name for each in guilty)
-    return replace(found, sentence=claim("beside-unfelt", concluded=found.sentence, names=names)) if guilty else found
+    conclusion = next(rule.conclusion(sentence, program) for rule in PROGRAM_RULES if (sentence := rule.sentence(program)))
+    guilty = program.of(Verdict.REGRESSION) if program.is_judged_alone and conclusion.verdict is not Verdict.REGRESSION else []
+    names = tuple(finding.info.name for finding in guilty)
+    return replace(conclusion, sentence=claim("beside-unfelt", concluded=conclusion.sentence, names=names)) if guilty else conclusion
 
 
 def reserved(conclusion: Conclusion, program: Program) -> Conclusion:
     """Return what reservations leave of a conclusion, with those that took something back."""
-    for each in RESERVATIONS:
-        left = each.left(conclusion, program)
-        held = (FiredRule(each.name, each.asks),) if left.verdict is not conclusion.verdict else ()
+    for reservation in RESERVATIONS:
+        left = reservation.left(conclusion, program)
+        held = (FiredRule(reservation.name, reservation.asks),) if left.verdict is not conclusion.verdict else ()
         conclusion = replace(left, rules=(*conclusion.rules, *held))
     return conclusion
 
 
 def slower_beside(verdict: Verdict, functions: Sequence[FunctionFinding]) -> Iterator[Claim]:
     """Yield a note on functions that are slower in a program that became faster."""
-    guilty = [each for each in functions if each.verdict is Verdict.REGRESSION]
+    guilty = [finding for finding in functions if finding.verdict is Verdict.REGRESSION]
     if guilty and verdict is Verdict.IMPROVEMENT:
         yield claim("slower-beside", guilty=_guilty(guilty))
 
@@ -320,8 +320,8 @@ def _are_outweighed(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> bool:
     """
     if not runs.are_not_slower or not runs.of(PointStanding.FASTER):
         return False
-    by_time = all(each.extra_ci_ns is not None for each in guilty if each.info.change.is_suspect)
-    return by_time and sum(each.extra_ns for each in guilty) < sum(end.base_ns - end.head_ns for end in runs.ends)
+    by_time = all(finding.extra_ci_ns is not None for finding in guilty if finding.info.change.is_suspect)
+    return by_time and sum(finding.extra_ns for finding in guilty) < sum(end.base_ns - end.head_ns for end in runs.ends)
 
 
 def _confirmed(runs: WholeRuns) -> Claim | None:
@@ -355,12 +355,12 @@ def _labels(ends: Iterable[EndToEnd]) -> tuple[str, ...]:
 def _saved(savers: Sequence[ExtraWork], faster: Sequence[EndToEnd]) -> Claim | None:
     """Return what counts say of a faster program, None where no changed function certainly saves a material part of the faster runs."""
     run_ns = sum(end.base_ns for end in faster)
-    likely = [each for each in savers if each.repeats and -each.total_ns >= POLICY.material * run_ns]
+    likely = [work for work in savers if work.repeats and -work.total_ns >= POLICY.material * run_ns]
     return _by_counts(likely[:SUSPECTS])
 
 
 def _by_counts(works: Sequence[ExtraWork]) -> Claim | None:
-    return claim("by-counts", works=tuple(claim("works", name=each.name, work=each.says) for each in works)) if works else None
+    return claim("by-counts", works=tuple(claim("works", name=work.name, work=work.says) for work in works)) if works else None
 
 
 def _undecided(why: Claim, program: Program) -> Claim:

@@ -59,12 +59,14 @@ def working_the_same(judged: Judged) -> dict[int, Reason]:
         shown = _shown(case)
         if case.guilt is None or not may_be_acquitted(case.info, case.counts):
             continue
-        others = [each for each in slower if each is not case and any(blame.kind is LinkKind.OWN for blame in _shown(each))]
-        workers = [each.info.id for each in others if not is_laid_out_anew(each.info) and (works_more(each.counts) or _makes_calls(each))]
+        others = [other for other in slower if other is not case and any(blame.kind is LinkKind.OWN for blame in _shown(other))]
+        workers = [
+            other.info.id for other in others if not is_laid_out_anew(other.info) and (works_more(other.counts) or _makes_calls(other))
+        ]
         if workers and all(blame.kind is LinkKind.OWN for blame in shown) and not explained_alone(case, case.guilt):
             reasons[case.info.id] = Reason(claim("works-the-same", names=judged.names(workers)))
         elif others and all(blame.kind is LinkKind.ANCESTOR and _works_the_same(judged.cases[blame.at]) for blame in shown):
-            at, names = judged.names(dict.fromkeys(blame.at for blame in shown)), judged.names(each.info.id for each in others)
+            at, names = judged.names(dict.fromkeys(blame.at for blame in shown)), judged.names(other.info.id for other in others)
             reasons[case.info.id] = Reason(claim("waits-for-threads", at=at, names=names))
     return reasons
 
@@ -79,7 +81,7 @@ def _shown(case: Case) -> list[Blame]:
 
 
 def _works_the_same(case: Case) -> bool:
-    return is_bounded(case.counts) and not any(each.grew for each in case.counts.values())
+    return is_bounded(case.counts) and not any(count.grew for count in case.counts.values())
 
 
 def _makes_calls(case: Case) -> bool:

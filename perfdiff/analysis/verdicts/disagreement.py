@@ -38,11 +38,11 @@ class Disagreement:
 def disagreeing(functions: Sequence[FunctionFinding], config: CompareConfig) -> dict[int, Disagreement]:
     """Return on which functions machines disagree: changed ones and slower ones, by more than the smallest effect of interest."""
     on: dict[int, Disagreement] = {}
-    for each in functions:
-        if each.info.change.is_suspect or each.verdict is Verdict.REGRESSION:
-            seen = [found for name in _METRICS if (found := _of_metric(each.metrics.get(name), config)) is not None]
+    for finding in functions:
+        if finding.info.change.is_suspect or finding.verdict is Verdict.REGRESSION:
+            seen = [disagreement for name in _METRICS if (disagreement := _of_metric(finding.metrics.get(name), config)) is not None]
             if seen:
-                on[each.info.id] = seen[0]
+                on[finding.info.id] = seen[0]
     return on
 
 
@@ -60,21 +60,25 @@ def _of_metric(metric: MetricFinding | None, config: CompareConfig) -> Disagreem
 
 
 def settled(
-    functions: Sequence[FunctionFinding], found: Mapping[int, Disagreement], alone: Alone, parts: Sequence[MachinePart]
+    functions: Sequence[FunctionFinding], disagreements: Mapping[int, Disagreement], alone: Alone, parts: Sequence[MachinePart]
 ) -> list[FunctionFinding]:
     """Return the findings with the verdicts of single machines where these disagree, the guilty ones numbered anew from 1."""
-    highest = max((each.rank or 0 for each in functions), default=0)
+    highest = max((finding.rank or 0 for finding in functions), default=0)
     judged = []
-    for each in functions:
-        of = found.get(each.info.id)
-        new = _settled(each, of, {name: by[each.info.id] for name, by in alone.items() if each.info.id in by}, parts) if of else each
-        if new.verdict is Verdict.REGRESSION and each.verdict is not Verdict.REGRESSION:
+    for finding in functions:
+        of = disagreements.get(finding.info.id)
+        new = (
+            _settled(finding, of, {name: by[finding.info.id] for name, by in alone.items() if finding.info.id in by}, parts)
+            if of
+            else finding
+        )
+        if new.verdict is Verdict.REGRESSION and finding.verdict is not Verdict.REGRESSION:
             highest += 1
             new = replace(new, rank=highest)
         judged.append(new)
-    ranks = {rank: number for number, rank in enumerate(sorted(each.rank for each in judged if each.rank is not None), start=1)}
-    numbered = [replace(each, rank=ranks[each.rank]) if each.rank is not None else each for each in judged]
-    return sorted(numbered, key=lambda each: each.order)
+    ranks = {rank: number for number, rank in enumerate(sorted(finding.rank for finding in judged if finding.rank is not None), start=1)}
+    numbered = [replace(finding, rank=ranks[finding.rank]) if finding.rank is not None else finding for finding in judged]
+    return sorted(numbered, key=lambda finding: finding.order)
 
 
 def _settled(
@@ -95,10 +99,10 @@ def _settled(
             chain=(),
             machines_say=says,
         )
-    slower = [name for name, each in alone.items() if each.verdict is Verdict.REGRESSION]
-    faster = [name for name, each in alone.items() if each.verdict is Verdict.IMPROVEMENT]
+    slower = [name for name, finding in alone.items() if finding.verdict is Verdict.REGRESSION]
+    faster = [name for name, finding in alone.items() if finding.verdict is Verdict.IMPROVEMENT]
     if not slower and pooled.verdict is Verdict.UNCHANGED:
-        slower = faster or [name for name, each in alone.items() if each.verdict is Verdict.INCONCLUSIVE and name in of.slower]
+        slower = faster or [name for name, finding in alone.items() if finding.verdict is Verdict.INCONCLUSIVE and name in of.slower]
     elif pooled.verdict is Verdict.REGRESSION:
         slower = []
     if not slower:
@@ -139,8 +143,10 @@ def _rated(names: Iterable[str], ratios: Mapping[str, Ratio]) -> tuple[Claim, ..
 
 def disagreement_notes(functions: Sequence[FunctionFinding], ends: Collection[EndToEnd]) -> tuple[Claim, ...]:
     """Return what is told beside the answer where machines disagree."""
-    found = [claim("function-differs", name=each.info.name, machines=each.machines_say) for each in functions if each.machines_say]
+    differing = [
+        claim("function-differs", name=finding.info.name, machines=finding.machines_say) for finding in functions if finding.machines_say
+    ]
     for end in ends:
         if end.disagree:
-            found.append(claim("runs-differ", point=end.point.label, machines=_rated(end.machines, end.machines)))
-    return (claim("machines-disagree", found=tuple(found)),) if found else ()
+            differing.append(claim("runs-differ", point=end.point.label, machines=_rated(end.machines, end.machines)))
+    return (claim("machines-disagree", found=tuple(differing)),) if differing else ()

@@ -39,7 +39,7 @@ def doubted(case: Case, guilt: Guilt) -> Claim | None:
 def _is_distorted(case: Case, guilt: Guilt) -> bool:
     """Return whether extra time was seen only where probes distort all times, while the work did not grow."""
     work = [case.counts[counter] for counter in WORK if counter in case.counts]
-    if any(each.grew and each.ratio.low > 1 + case.config.min_effect for each in work):
+    if any(count.grew and count.ratio.low > 1 + case.config.min_effect for count in work):
         return False
     material = case.attribution.material_at(guilt.ns)
     ends = [case.ends.get(point) for point, counts in zip(case.attribution.points, material, strict=True) if counts]
@@ -90,7 +90,7 @@ def is_time(metric: str) -> bool:
 
 def explained(case: Case, guilt: Guilt) -> bool:
     """Return whether any count clearly grew that can explain a part of the extra time."""
-    if any(each.direction is Direction.UP and not is_time(name) for name, each in case.judgements.items()):
+    if any(judgement.direction is Direction.UP and not is_time(name) for name, judgement in case.judgements.items()):
         return True
     return explained_by_counts(case, _extra_ns(case, guilt), case.counts)
 

@@ -43,7 +43,7 @@ def by_most_work(judged: Judged) -> dict[int, Reason]:
     candidates, evidence = _candidates(judged), judged.evidence
     if not candidates or not evidence.suspects:
         return {}
-    work, total_ns = evidence.suspects[0], sum(each.total_ns for each in evidence.suspects)
+    work, total_ns = evidence.suspects[0], sum(suspect.total_ns for suspect in evidence.suspects)
     sees_all = all(is_bounded(case.counts) for case in candidates.values() if work_counters(case.counts))
     slower = [function for function, case in candidates.items() if _is_slower(case)]
     is_most = work.function in candidates and work.repeats and work.total_ns >= POLICY.most_work * total_ns
@@ -114,8 +114,8 @@ def _grown(suspects: Sequence[Case], evidence: Evidence) -> Case | None:
         & (of_run >= POLICY.most * extra)
         & (extra * DEAREST_NS["blocks"] >= POLICY.telling * slower_ns)
     )
-    found = np.flatnonzero(np.logical_and.reduce(explains & (slower_ns > 0) & (extra >= POLICY.most_work * all_extra), axis=1))
-    return suspects[int(found[0])] if points and len(found) else None  # no two make up most
+    explaining = np.flatnonzero(np.logical_and.reduce(explains & (slower_ns > 0) & (extra >= POLICY.most_work * all_extra), axis=1))
+    return suspects[int(explaining[0])] if points and len(explaining) else None  # no two make up most
 
 
 def _has_moved(case: Case) -> bool:

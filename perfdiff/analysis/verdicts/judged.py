@@ -26,7 +26,7 @@ class Judged:
     @property
     def regressions(self) -> list[Case]:
         """Return the functions that are slower so far."""
-        return [self.cases[function] for function, each in self.decisions.items() if each.verdict is Verdict.REGRESSION]
+        return [self.cases[function] for function, decision in self.decisions.items() if decision.verdict is Verdict.REGRESSION]
 
     def names(self, functions: Iterable[int]) -> tuple[str, ...]:
         """Return functions' names."""
@@ -34,7 +34,7 @@ class Judged:
 
     def by_rule(self, name: str) -> list[Case]:
         """Return the functions that a rule decided on."""
-        return [self.cases[function] for function, each in self.decisions.items() if each.rule == name]
+        return [self.cases[function] for function, decision in self.decisions.items() if decision.rule == name]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,21 +19,21 @@ _OF_LOCKS = ("lock_hold_ns", "lock_wait_ns")
 
 def with_locks(decisions: Mapping[int, Decision], cases: Sequence[Case]) -> dict[int, Decision]:
     """Add to the reasons of what is no regression which locks are held or waited for longer. No verdict rests on locks alone."""
-    found = dict(decisions)
+    amended = dict(decisions)
     for case in _holders(cases):
         before = decisions[case.info.id]
         if before.verdict in (Verdict.INCONCLUSIVE, Verdict.UNCHANGED):
-            found[case.info.id] = replace(before, reason=claim("locks-longer", longer=_longer(case), time=before.reason))
+            amended[case.info.id] = replace(before, reason=claim("locks-longer", longer=_longer(case), time=before.reason))
         for waiting in _waiting(case, cases):
-            if (theirs := found[waiting.info.id]).verdict in (Verdict.INCONCLUSIVE, Verdict.UNCHANGED):
+            if (theirs := amended[waiting.info.id]).verdict in (Verdict.INCONCLUSIVE, Verdict.UNCHANGED):
                 reason = claim("waits-for-locks", time=theirs.reason, name=case.info.name, longer=_longer(case))
-                found[waiting.info.id] = replace(theirs, reason=reason)
-    return found
+                amended[waiting.info.id] = replace(theirs, reason=reason)
+    return amended
 
 
 def lock_notes(cases: Sequence[Case], functions: Sequence[FunctionFinding]) -> Iterator[Claim]:
     """Yield a note on each changed function that holds or waits for locks longer and is no regression by its time, with who waits."""
-    guilty = {each.info.id for each in functions if each.verdict is Verdict.REGRESSION}
+    guilty = {finding.info.id for finding in functions if finding.verdict is Verdict.REGRESSION}
     for case in _holders(cases):
         if case.info.id not in guilty:
             waiting = tuple(map(_waits, _waiting(case, cases)))
@@ -43,14 +43,14 @@ def lock_notes(cases: Sequence[Case], functions: Sequence[FunctionFinding]) -> I
 def _holders(cases: Sequence[Case]) -> list[Case]:
     """Return the changed functions that hold or wait for locks longer beyond doubt, without those that do so through another one."""
     longer = [case for case in cases if case.info.change.is_suspect and _grown(case)]
-    found = {case.info.id for case in longer}
+    ids = {case.info.id for case in longer}
     through = {caller for case in longer for caller in _above(case)}
-    return [case for case in longer if case.info.id in found - through]
+    return [case for case in longer if case.info.id in ids - through]
 
 
 def _grown(case: Case) -> str:
     """Return the metric of locks that clearly grew, "" where none did."""
-    return next((each for each in _OF_LOCKS if case.direction(each) is Direction.UP), "")
+    return next((metric for metric in _OF_LOCKS if case.direction(metric) is Direction.UP), "")
 
 
 def _above(case: Case) -> set[int]:

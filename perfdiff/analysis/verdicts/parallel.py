@@ -27,7 +27,7 @@ def average(runs: Sequence[Run]) -> Concurrency | None:
     seen = [run.concurrency for run in judged if run.concurrency is not None]
     if not seen or all(run.together for run in judged):
         return None
-    return Concurrency(*(float(np.mean([getattr(each, of) for each in seen])) for of in ("several", "wanted", "ran")))
+    return Concurrency(*(float(np.mean([getattr(concurrency, of) for concurrency in seen])) for of in ("several", "wanted", "ran")))
 
 
 def is_met(concurrency: Concurrency) -> bool:
@@ -37,7 +37,7 @@ def is_met(concurrency: Concurrency) -> bool:
 
 def apart_in_time(witnessed: Sequence[PointBehaviour]) -> tuple[PointBehaviour, ...]:
     """Return the points where several tasks could have worked at the same time, and other work on the machine kept them from it."""
-    return tuple(each for each in witnessed if any(_kept_apart(side.concurrency) for side in (each.base, each.head)))
+    return tuple(behaviour for behaviour in witnessed if any(_kept_apart(side.concurrency) for side in (behaviour.base, behaviour.head)))
 
 
 def allowed(conclusion: Conclusion, apart: Sequence[PointBehaviour], work: Work | None, runs: Sequence[Run]) -> Conclusion:
@@ -47,7 +47,7 @@ def allowed(conclusion: Conclusion, apart: Sequence[PointBehaviour], work: Work 
     """
     if conclusion.verdict is not Verdict.UNCHANGED or conclusion.rung is Rung.CODE or not apart:
         return conclusion
-    if work is not None and work.adds_nothing and _have_met(runs, {each.point.id for each in apart}):
+    if work is not None and work.adds_nothing and _have_met(runs, {behaviour.point.id for behaviour in apart}):
         return conclusion
     return conclusion.opened(_hardly_met(apart))
 
@@ -84,9 +84,12 @@ def _kept_apart(concurrency: Concurrency | None) -> bool:
 
 
 def _hardly_met(apart: Sequence[PointBehaviour]) -> Claim:
-    sides = (side.concurrency for each in apart for side in (each.base, each.head))
-    worst = max((found for found in sides if found is not None and _kept_apart(found)), key=lambda found: found.wanted - found.ran)
-    return claim("tasks-apart", points=tuple(each.point.label for each in apart), ran=worst.ran, wanted=worst.wanted)
+    sides = (side.concurrency for behaviour in apart for side in (behaviour.base, behaviour.head))
+    worst = max(
+        (concurrency for concurrency in sides if concurrency is not None and _kept_apart(concurrency)),
+        key=lambda concurrency: concurrency.wanted - concurrency.ran,
+    )
+    return claim("tasks-apart", points=tuple(behaviour.point.label for behaviour in apart), ran=worst.ran, wanted=worst.wanted)
 
 
 def _have_met(runs: Sequence[Run], points: set[int]) -> bool:

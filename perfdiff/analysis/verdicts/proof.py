@@ -34,8 +34,8 @@ def proved_by_counts(case: Case) -> Reason | None:
 
 def _is_told_by_time(case: Case) -> bool:
     """Return whether a time of its calls is told beside it that is clearly longer."""
-    told = (case.ratio(metric) for metric in LEARNT if metric in case.study.comparisons)
-    return any(ratio is not None and ratio.low > 1 for ratio in told)
+    ratios = (case.ratio(metric) for metric in LEARNT if metric in case.study.comparisons)
+    return any(ratio is not None and ratio.low > 1 for ratio in ratios)
 
 
 def _counts_at(point: int, extra_ns: float, case: Case) -> bool:

@@ -21,12 +21,12 @@ from perfdiff.statistics.sides import comparable, difference_of, in_blocks
 
 def request_findings(experiment: Experiment, config: CompareConfig) -> tuple[RequestFinding, ...]:
     """Return how long requests of each kind were waited for at each point: medians over the plain runs, pair by pair."""
-    found = []
+    findings = []
     for point in experiment.points:
         base, head = (comparable(_plain(experiment.runs, point, side)) for side in Side)
-        kinds = dict.fromkeys(each.name for run in (*base[:1], *head[:1]) for each in run.requests)
-        found += [_finding(point, kind, base, head, config) for kind in kinds]
-    return tuple(found)
+        kinds = dict.fromkeys(request.name for run in (*base[:1], *head[:1]) for request in run.requests)
+        findings += [_finding(point, kind, base, head, config) for kind in kinds]
+    return tuple(findings)
 
 
 def without_waiting(runs: WholeRuns, experiment: Experiment, work: Work | None, config: CompareConfig) -> WholeRuns:
@@ -47,11 +47,11 @@ def points_that_wait(experiment: Experiment, runs: WholeRuns, config: CompareCon
 def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, config: CompareConfig) -> Iterator[Claim]:
     """Yield a note where runs wait longer, and ask services that are no part of the revisions; those that may work more are left out."""
     ends = [end for end in runs.ends if is_same_work(work) or end.standing is not PointStanding.SLOWER]
-    found = [(end, seen) for end in ends if (seen := _longer_waits(experiment, end, config))]
-    if found:
-        end, seen = max(found, key=lambda each: each[1].effect)
-        longer, low, high = (math.exp(each) for each in (seen.effect, seen.lower(config.confidence), seen.upper(config.confidence)))
-        more = claim("more-points", more=len(found) - 1, points=len(runs.ends)) if len(found) > 1 else None
+    slower_ends = [(end, seen) for end in ends if (seen := _longer_waits(experiment, end, config))]
+    if slower_ends:
+        end, seen = max(slower_ends, key=lambda waits: waits[1].effect)
+        longer, low, high = (math.exp(effect) for effect in (seen.effect, seen.lower(config.confidence), seen.upper(config.confidence)))
+        more = claim("more-points", more=len(slower_ends) - 1, points=len(runs.ends)) if len(slower_ends) > 1 else None
         services = tuple(end.point.outside)
         yield claim("waiting-grown", point=end.point.label, ratio=(longer, low, high), more=more, services=services)
 
@@ -84,33 +84,33 @@ def _finding(point: Point, kind: str, base: Sequence[Run], head: Sequence[Run], 
     firsts = [after[block][0] for block in both]
     layouts, machines = (np.array([getattr(run, of) for run in firsts], dtype=np.int64) for of in ("layout", "machine"))
     seen = paired_difference(logs[0], logs[1], layouts, machines) if both else None
-    times = [[each for run in runs if (each := _of(run, kind))] for runs in (base, head)]
-    some = next(each for side in times for each in side)
+    times = [[request for run in runs if (request := _of(run, kind))] for runs in (base, head)]
+    some = next(request for side in times for request in side)
     return RequestFinding(
         point=point,
         name=kind,
         made=some.made,
         failed=sum(some.failed.values()),
-        base_ns=_over_runs([each.median_ns for each in times[0]]),
-        head_ns=_over_runs([each.median_ns for each in times[1]]),
-        base_tail_ns=_over_runs([each.tail_ns for each in times[0]]),
-        head_tail_ns=_over_runs([each.tail_ns for each in times[1]]),
+        base_ns=_over_runs([request.median_ns for request in times[0]]),
+        head_ns=_over_runs([request.median_ns for request in times[1]]),
+        base_tail_ns=_over_runs([request.tail_ns for request in times[0]]),
+        head_tail_ns=_over_runs([request.tail_ns for request in times[1]]),
         ratio=_ratio(seen, config),
     )
 
 
 def _of(run: Run, kind: str) -> RequestTimes | None:
-    return next((each for each in run.requests if each.name == kind), None)
+    return next((request for request in run.requests if request.name == kind), None)
 
 
 def _median_ns(run: Run, kind: str) -> float | None:
-    found = _of(run, kind)
-    return found.median_ns if found else None
+    request = _of(run, kind)
+    return request.median_ns if request else None
 
 
 def _over_runs(times: Sequence[float | None]) -> float | None:
-    known = [each for each in times if each is not None]
-    return float(np.median(known)) if known else None
+    measured = [time for time in times if time is not None]
+    return float(np.median(measured)) if measured else None
 
 
 def _ratio(seen: PairedDifference | None, config: CompareConfig) -> Ratio | None:

@@ -46,13 +46,13 @@ class Rule(Generic[Known]):
 
     def decision(self, reason: Reason | Claim) -> Decision:
         """Return the decision for a reason."""
-        found = reason if isinstance(reason, Reason) else Reason(reason)
-        return Decision(self.verdict, found.says, found.grown, (FiredRule(self.name, self.asks),))
+        grounds = reason if isinstance(reason, Reason) else Reason(reason)
+        return Decision(self.verdict, grounds.says, grounds.grown, (FiredRule(self.name, self.asks),))
 
 
-def decided(rules: Sequence[Rule[Known]], known: Known) -> Decision:
+def decided(rules: Sequence[Rule[Known]], facts: Known) -> Decision:
     """Return the decision of the first rule that finds a reason; the last one always does."""
-    return next(rule.decision(reason) for rule in rules if (reason := rule.reason(known)))
+    return next(rule.decision(reason) for rule in rules if (reason := rule.reason(facts)))
 
 
 @dataclass(frozen=True, slots=True)

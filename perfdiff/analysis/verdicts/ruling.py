@@ -70,11 +70,11 @@ def _allocating_below(judged: Judged) -> dict[int, Reason]:
 def _is_allocated_below(function: int, metrics: Sequence[str], heavy: Set[int], cases: Mapping[int, Case]) -> bool:
     """Return whether the outermost of the functions that allocate more, below a function, make most of what it has more of each metric."""
     callees = cases[function].attribution.web.callees
-    below = {each: reached(callees, each) for each in reached(callees, function) & heavy}
-    below = {each: further for each, further in below.items() if function not in further}
+    below = {callee: reached(callees, callee) for callee in reached(callees, function) & heavy}
+    below = {callee: further for callee, further in below.items() if function not in further}
     outermost = below.keys() - set().union(*below.values())
     return bool(below) and all(
-        sum(_extra(cases[each], metric) for each in outermost) >= POLICY.most * _extra(cases[function], metric) for metric in metrics
+        sum(_extra(cases[callee], metric) for callee in outermost) >= POLICY.most * _extra(cases[function], metric) for metric in metrics
     )
 
 
@@ -112,7 +112,7 @@ def _is_material_in_all(case: Case, extra: Floats) -> bool:
 
 def _slower_through_others(judged: Judged) -> dict[int, Reason]:
     victims = _victims(judged).items()
-    return {each: Reason(claim("slower-through", names=judged.names(behind))) for each, behind in victims}
+    return {victim: Reason(claim("slower-through", names=judged.names(behind))) for victim, behind in victims}
 
 
 _THROUGH_OTHERS = "slower-through-others"
@@ -137,14 +137,14 @@ def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
     """
     decisions = {case.info.id: decide(case) for case in cases}
     judged = Judged({case.info.id: case for case in cases}, decisions, evidence, behind_waiting(cases))
-    for each in JOINT_RULES:
-        judged = each.applied(judged)
+    for joint_rule in JOINT_RULES:
+        judged = joint_rule.applied(judged)
     slower = {case.info.id: judged.decisions[case.info.id] for case in judged.regressions}
     guilty = [function for function, decision in slower.items() if decision.rule not in _BEHIND]
-    behind = sorted(slower.keys() - {*guilty}, key=lambda each: (_BEHIND.index(slower[each].rule), [*slower].index(each)))
-    by_time = [each for each in guilty if slower[each].rule == ADDS_TIME]
+    behind = sorted(slower.keys() - {*guilty}, key=lambda function: (_BEHIND.index(slower[function].rule), [*slower].index(function)))
+    by_time = [function for function in guilty if slower[function].rule == ADDS_TIME]
     order = cases[0].attribution.ranked(by_time) if cases else []
     counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
-    order += sorted((each for each in guilty if each not in order), key=lambda each: -counted[each])
-    order = sources_first(order, lambda each: judged.cases[each].info.file)
+    order += sorted((function for function in guilty if function not in order), key=lambda function: -counted[function])
+    order = sources_first(order, lambda function: judged.cases[function].info.file)
     return Ruling(with_locks(judged.decisions, cases), frozenset(guilty), (*order, *behind), judged.waiting)

@@ -24,7 +24,7 @@ def settled(findings: Findings, config: CompareConfig) -> bool:
     one must have been measured finely enough to see it. The rest gets all its runs, and so does a slower program whose guilty function is
     not found.
     """
-    if findings.verdict is Verdict.REGRESSION and not any(each.verdict is Verdict.REGRESSION for each in findings.functions):
+    if findings.verdict is Verdict.REGRESSION and not any(finding.verdict is Verdict.REGRESSION for finding in findings.functions):
         return False
     for function in findings.functions:
         if function.verdict is Verdict.INCONCLUSIVE:
@@ -33,7 +33,12 @@ def settled(findings: Findings, config: CompareConfig) -> bool:
             ratios = [metric.ratio for metric in function.metrics.values() if metric.ratio is not None]
             if not any(_stands_clear(ratio, config) for ratio in ratios):
                 return False
-            learnt = [each for metric in function.metrics.values() for each in (metric.base, metric.head) if metric.metric != RUN and each]
+            learnt = [
+                annotation
+                for metric in function.metrics.values()
+                for annotation in (metric.base, metric.head)
+                if metric.metric != RUN and annotation
+            ]
             if any(annotation.n < POLICY.class_calls for annotation in learnt):
                 return False
     return findings.verdict is not Verdict.INCONCLUSIVE
@@ -50,8 +55,8 @@ def stands_alone(info: FunctionInfo, counts: Mapping[str, CountFinding], web: We
     They could where it only depends on what changed and does the same work, which would take its guilt back, and where what it costs
     may be set against what another one saves. No call is looked at for that.
     """
-    others = (each for each, other in web.functions.items() if other.change.is_suspect and each != info.id)
-    return not may_be_acquitted(info, counts) and not any(may_move(web, info.id, each) for each in others)
+    others = (suspect for suspect, other in web.functions.items() if other.change.is_suspect and suspect != info.id)
+    return not may_be_acquitted(info, counts) and not any(may_move(web, info.id, suspect) for suspect in others)
 
 
 def keeps_open(case: Case) -> bool:

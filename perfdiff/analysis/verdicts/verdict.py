@@ -198,7 +198,7 @@ def is_open_alone(case: Case) -> bool:
 def grown_counts(case: Case) -> tuple[str, ...]:
     """Return what a changed function allocates more, and the run with it."""
     suspect = case.info.change.is_suspect
-    return tuple(each for each in ALLOCATION if suspect and case.direction(each) is Direction.UP and _grows_the_run(case, each))
+    return tuple(metric for metric in ALLOCATION if suspect and case.direction(metric) is Direction.UP and _grows_the_run(case, metric))
 
 
 def _grows_the_run(case: Case, metric: str) -> bool:
@@ -208,7 +208,7 @@ def _grows_the_run(case: Case, metric: str) -> bool:
     that allocates once more is no share of a run, however much else others allocate, or how little: what all of it takes at the dearest
     must be a material part of a run's time, too.
     """
-    if not any(_may_cost(case, each) for each in ALLOCATION):
+    if not any(_may_cost(case, allocation) for allocation in ALLOCATION):
         return False
     ledger = case.ledger
     roots = [function for function in ledger.ids if case.attribution.web.is_root(function)]

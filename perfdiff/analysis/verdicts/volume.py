@@ -32,7 +32,7 @@ def volume_note(attribution: Attribution, comparisons: Mapping[int, Comparison],
     name, seen = attribution.web.functions[function].name, comparisons.get(function)
     by = claim("more-calls")
     if inputs[place] > 0 and seen is not None:
-        by = claim("larger-inputs-of", inputs=tuple(each.name for each in seen.grown), name=name, is_comparable=not seen.disjoint)
+        by = claim("larger-inputs-of", inputs=tuple(feature.name for feature in seen.grown), name=name, is_comparable=not seen.disjoint)
     yield claim("workload-grown", grown_ns=float(grown.sum()), extra_ns=float(extra.sum()), by=by)
 
 

@@ -199,9 +199,9 @@ class _Judge:
         machines = sorted({run.machine for run in base} & {run.machine for run in head})
         if seen is None or len(machines) < 2:
             return judged
-        each = {machine: difference_of(_on(base, machine), _on(head, machine), cost) for machine in machines}
-        alone = {machine: self._judged(found, len(machines)) for machine, found in each.items() if found is not None}
-        ratios = {self._name(machine): found.ratio for machine, found in alone.items() if found.ratio is not None}
+        differences = {machine: difference_of(_on(base, machine), _on(head, machine), cost) for machine in machines}
+        alone = {machine: self._judged(difference, len(machines)) for machine, difference in differences.items() if difference is not None}
+        ratios = {self._name(machine): judgement.ratio for machine, judgement in alone.items() if judgement.ratio is not None}
         values = [ratio.value for ratio in ratios.values()]
         is_of_interest = len(values) > 1 and max(values) >= (1 + self.config.min_effect) * min(values)
         # At any of its points a comparison may find machines to disagree: corrected as bounds are.
@@ -222,20 +222,20 @@ class _Judge:
             return _Judged(PointStanding.OPEN)
         config, points = self.config, self.points * machines
         least = math.log1p(config.min_effect)
-        found = _Judged(PointStanding.OPEN, _ratio(seen, config, points), (math.exp(seen.base), math.exp(seen.head)))
+        judgement = _Judged(PointStanding.OPEN, _ratio(seen, config, points), (math.exp(seen.base), math.exp(seen.head)))
         clear, measured = least, seen
         if seen.layouts < POLICY.layouts_known:
             clear, measured = math.log1p(POLICY.smallest(config.min_effect, is_laid_out_anew=True)), seen.in_these_layouts()
         if measured.lower(config.confidence, points) > clear:
-            return replace(found, standing=PointStanding.SLOWER, ratio=_ratio(measured, config, points))
+            return replace(judgement, standing=PointStanding.SLOWER, ratio=_ratio(measured, config, points))
         if measured.upper(config.confidence, points) < -clear:
-            return replace(found, standing=PointStanding.FASTER, ratio=_ratio(measured, config, points))
+            return replace(judgement, standing=PointStanding.FASTER, ratio=_ratio(measured, config, points))
         high = seen.upper(config.confidence)
         if high < least:
-            return replace(found, standing=PointStanding.NOT_SLOWER)
+            return replace(judgement, standing=PointStanding.NOT_SLOWER)
         # Beyond `least` more pairs of as few layouts would decide nothing.
         needed = seen.needed(least, config.confidence) if clear == least or seen.effect < least else 0
-        return replace(found, needed=needed, by_layouts=seen.by_layouts)
+        return replace(judgement, needed=needed, by_layouts=seen.by_layouts)
 
 
 def _ratio(seen: PairedDifference, config: CompareConfig, points: int) -> Ratio:
@@ -253,19 +253,19 @@ def _of_machines(together: _Judged, alone: Sequence[_Judged]) -> _Judged:
 
     Slower on one and faster on another is open, and more pairs would not settle it.
     """
-    standings = {each.standing for each in alone}
-    known = [each for each in alone if each.ratio is not None]
-    if not known or together.ratio is None:
+    standings = {judgement.standing for judgement in alone}
+    measured = [judgement for judgement in alone if judgement.ratio is not None]
+    if not measured or together.ratio is None:
         return together
-    worst = max(known, key=lambda each: each.ratio.low if each.ratio else 0.0)
-    high = max(each.ratio.high for each in known if each.ratio)
+    worst = max(measured, key=lambda judgement: judgement.ratio.low if judgement.ratio else 0.0)
+    high = max(judgement.ratio.high for judgement in measured if judgement.ratio)
     if PointStanding.SLOWER in standings and PointStanding.FASTER not in standings:
         return replace(worst, needed=0)
     if PointStanding.SLOWER in standings:
         return _Judged(PointStanding.OPEN, replace(together.ratio, low=min(together.ratio.low, 1.0), high=high), together.means)
     wide = replace(together.ratio, high=max(together.ratio.high, high))
     if PointStanding.OPEN in standings:
-        return _Judged(PointStanding.OPEN, wide, together.means, max(each.needed for each in known) * len(known))
+        return _Judged(PointStanding.OPEN, wide, together.means, max(judgement.needed for judgement in measured) * len(measured))
     return replace(together, standing=together.standing if standings == {together.standing} else PointStanding.NOT_SLOWER, ratio=wide)
 
 
@@ -287,11 +287,11 @@ def _cpu_of_both(plain: Sequence[Run], timed: Sequence[Run]) -> tuple[float, flo
 
 
 def _by_point(runs: Sequence[Run], phase: Phase) -> dict[tuple[int, Side], list[Run]]:
-    found: dict[tuple[int, Side], list[Run]] = {}
+    runs_by_point: dict[tuple[int, Side], list[Run]] = {}
     for run in runs:
         if run.phase is phase:
-            found.setdefault((run.point, run.side), []).append(run)
-    return found
+            runs_by_point.setdefault((run.point, run.side), []).append(run)
+    return runs_by_point
 
 
 def _median_cpu(runs: Sequence[Run]) -> float:

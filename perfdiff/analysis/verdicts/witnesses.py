@@ -168,8 +168,8 @@ def _is_felt(claimed: Floats, case: Case) -> bool:
 def _probes_cost_more(claimed: Floats, case: Case) -> bool:
     """Return whether probes cost runs more than a claim is: then one more estimate with the same probes proves nothing."""
     ends = [(case.ends.get(point), ns) for point, ns in _concerned(claimed, case)]
-    known = [(end.overhead * end.base_ns, ns) for end, ns in ends if end is not None and end.overhead is not None]
-    return sum(probes_ns for probes_ns, _ in known) > sum(ns for _, ns in known)
+    measured = [(end.overhead * end.base_ns, ns) for end, ns in ends if end is not None and end.overhead is not None]
+    return sum(probes_ns for probes_ns, _ in measured) > sum(ns for _, ns in measured)
 
 
 def _sums_of_calls(at: int, claimed: Floats, case: Case) -> Sums | None:
@@ -188,7 +188,7 @@ def _sums_of_callers(at: int, claimed: Floats, case: Case) -> Sums | None:
     What other changes save below these callers is added: an improvement beside it hides no slow-down.
     """
     callers = _outermost_callers(at, case)
-    columns = [case.ledger.place[each] for each in callers]
+    columns = [case.ledger.place[caller] for caller in callers]
     pairs = [case.ledger.pair(point) for point, _ in _concerned(claimed, case)]
     values = [tuple(book.wall_ns[:, columns].sum(axis=1) if columns else book.self_ns.sum(axis=1) for book in books) for books in pairs]
     seen = _added(values, pairs, case)
@@ -217,26 +217,26 @@ def _saved_ns(callers: Sequence[int], case: Case) -> Floats:
 def _added(values: Sequence[tuple[Floats, ...]], pairs: Sequence[tuple[Book, Book]], case: Case) -> Sums | None:
     """Return by how much sums (r,) of head's runs differ from base's, added up over points; None where runs of one are too few."""
     seen = [
-        contrasts_at_point(*(Group(each[None], book.blocks, book.machines) for each, book in zip(sides, books, strict=True)))[0]
+        contrasts_at_point(*(Group(side_sums[None], book.blocks, book.machines) for side_sums, book in zip(sides, books, strict=True)))[0]
         for sides, books in zip(values, pairs, strict=True)
     ]
-    known = [each for each in seen if each is not None]
-    if not known or len(known) < len(seen):
+    contrasts = [contrast for contrast in seen if contrast is not None]
+    if not contrasts or len(contrasts) < len(seen):
         return None
-    half_ns = math.sqrt(sum(each.half_width(case.config.confidence) ** 2 for each in known))
-    return Sums(sum(each.effect for each in known), half_ns)
+    half_ns = math.sqrt(sum(contrast.half_width(case.config.confidence) ** 2 for contrast in contrasts))
+    return Sums(sum(contrast.effect for contrast in contrasts), half_ns)
 
 
 def _is_confirmed_by_counts(at: int, claimed: Floats, case: Case) -> bool:
     """Return whether counts of work grew that can explain a telling part of a claim."""
     if at != case.info.id:
         return at in case.attribution.web.works_more
-    if any(each.direction is Direction.UP and not is_time(name) and name not in MOVING for name, each in case.judgements.items()):
+    if any(judgement.direction is Direction.UP and not is_time(name) and name not in MOVING for name, judgement in case.judgements.items()):
         return True
     extra_ns = dict(zip(case.attribution.points, claimed.tolist(), strict=True))
     if explained_by_counts(case, extra_ns, [counter for counter in case.counts if counter not in MOVING]):
         return True
-    outside_ns = sum(float((each.dearest_ns + each.longer_ns).sum()) for each in case.place.departures)
+    outside_ns = sum(float((departure.dearest_ns + departure.longer_ns).sum()) for departure in case.place.departures)
     return outside_ns + _work_ns(case) > POLICY.telling * float(claimed.sum())
 
 

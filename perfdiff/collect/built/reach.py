@@ -104,26 +104,26 @@ def _copies(changed: Iterable[Counterpart], ran: Collection[int], subjects: Subj
     """
     files: dict[str, list[FunctionDefinition]] = {}
     for pair in subjects.pairs.values():
-        for one in filter(None, (pair.base, pair.head)):
-            files.setdefault(one.file, []).append(one)
+        for function in filter(None, (pair.base, pair.head)):
+            files.setdefault(function.file, []).append(function)
     called: dict[str, list[FunctionDefinition]] = {}
-    for one in (subjects.pairs[id_].shown for id_ in ran):
-        called.setdefault(one.file, []).append(one)
-    for one in (pair.shown for pair in changed):
+    for function in (subjects.pairs[id_].shown for id_ in ran):
+        called.setdefault(function.file, []).append(function)
+    for function in (pair.shown for pair in changed):
         for file, others in called.items():
-            is_namesake = file != one.file and PurePosixPath(file).name == PurePosixPath(one.file).name
-            if is_namesake and any(_is_named_as(one, other) for other in others) and _is_copied(files[one.file], files[file]):
-                yield one.file, file
+            is_namesake = file != function.file and PurePosixPath(file).name == PurePosixPath(function.file).name
+            if is_namesake and any(_is_named_as(function, other) for other in others) and _is_copied(files[function.file], files[file]):
+                yield function.file, file
 
 
 def _is_copied(functions: Sequence[FunctionDefinition], others: Sequence[FunctionDefinition]) -> bool:
     """Return whether at least half of a file's functions are the same in another file on some side."""
-    known = {one.tokens for one in others}
-    names = {one.name for one in functions if not one.loads}
-    return 2 * len({one.name for one in functions if one.tokens in known and not one.loads}) >= max(len(names), 1)
+    tokens = {function.tokens for function in others}
+    names = {function.name for function in functions if not function.loads}
+    return 2 * len({function.name for function in functions if function.tokens in tokens and not function.loads}) >= max(len(names), 1)
 
 
-def _is_named_as(one: FunctionDefinition, other: FunctionDefinition) -> bool:
+def _is_named_as(function: FunctionDefinition, other: FunctionDefinition) -> bool:
     """Return whether two functions have the same name, but for the packages that they lie in."""
-    first, second = f".{one.name}", f".{other.name}"
-    return one.language == other.language and (first.endswith(second) or second.endswith(first))
+    first, second = f".{function.name}", f".{other.name}"
+    return function.language == other.language and (first.endswith(second) or second.endswith(first))

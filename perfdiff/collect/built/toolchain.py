@@ -35,13 +35,13 @@ def look(
     """Return what the sides are made of; libraries are those of the last side."""
     by_side = {side: tuple(_flags(program)) for side, program in programs.items()}
     alike = len(set(by_side.values())) == 1
-    flags = [said if alike else f"{side}: {said}" for side, found in by_side.items() for said in found]
+    flags = [said if alike else f"{side}: {said}" for side, flags_of_side in by_side.items() for said in flags_of_side]
     last = built[list(built)[-1]]
     return Toolchain(tuple(dict.fromkeys(flags)), tuple(sorted(set(_libraries(_programs(last.folder, workloads), environment)))))
 
 
 def _flags(program: Program) -> Iterator[str]:
-    files = Counter(each.summary for key, each in program.declarations.items() if key.startswith(FLAGS))
+    files = Counter(declaration.summary for key, declaration in program.declarations.items() if key.startswith(FLAGS))
     for summary, count in files.most_common(_MOST_SETS):
         yield f"{summary} ({count:,} {'file' if count == 1 else 'files'})"
     if len(files) > _MOST_SETS:
@@ -80,7 +80,7 @@ def _libraries(programs: Iterable[Path], environment: Mapping[str, str]) -> Iter
             )
         except (OSError, subprocess.TimeoutExpired):
             continue
-        for name, found in _LOADED.findall(answer.stdout):
-            file = Path(found).resolve().name
+        for name, target in _LOADED.findall(answer.stdout):
+            file = Path(target).resolve().name
             version = " ".join(platform.libc_ver()).strip() if name.startswith("libc.so") else file
             yield name if version in ("", name) else f"{name} ({version})"

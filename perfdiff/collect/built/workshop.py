@@ -57,12 +57,12 @@ class Workshop:
 
     def layouts(self, plain: Mapping[Side, Built], most: int) -> dict[Side, Layouts]:
         """Return what layouts of the plain builds are made from, `most` of each at most."""
-        found = {}
+        layouts = {}
         for side in self.pins:
             room = self.plans / f"layouts-{side}"
             room.mkdir()
-            found[side] = Layouts(plain[side], self.environment, room, most, LAYOUTS_SHARE * self.deadline.left_s)
-        return found
+            layouts[side] = Layouts(plain[side], self.environment, room, most, LAYOUTS_SHARE * self.deadline.left_s)
+        return layouts
 
     def probed(self, phase: Phase, probes: Probes, plain: Mapping[Side, Built]) -> dict[Side, Built]:
         """Build all sides with those `probes` in their sources that belong there; one that does not compile is dropped.
@@ -76,7 +76,7 @@ class Workshop:
         instrumentation = {
             side: Instrumentation(
                 digest=subjects.digest(inserted[side]),
-                insert=partial(self.packs.compiled.insert, probes=inserted[side], made=plain[side].tree),
+                insert=partial(self.packs.compiled.insert, probes=inserted[side], plain_tree=plain[side].tree),
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
                 kind=_KINDS[phase],
                 plain=_plain(side, plain),
@@ -124,9 +124,9 @@ class Workshop:
     ) -> dict[tuple[Phase, Side], Target]:
         """Return where to run each side; `modes` say what each probe does and are written to a plan per side."""
         fixed = phase is Phase.COUNTED and fixes_layout()
-        found = {}
+        targets = {}
         for side in self.pins:
-            path, told = None, dict(steering or {})
+            path, variables = None, dict(steering or {})
             if phase is not Phase.PLAIN:
                 entries = {
                     id_: mode.sized(features=len(probe.features), branches=len(probe.branches))
@@ -136,15 +136,15 @@ class Workshop:
                 name = hashlib.blake2b(repr(sorted(entries.items())).encode(), digest_size=8).hexdigest()  # the survey has several plans
                 path = self.plans / f"{phase}-{side}-{name}.plan"
                 plan.write(path, entries)
-                told |= self.packs.attach(phase, built[side], [probes[side][id_] for id_ in entries], self.plans)
-            found[phase, side] = self._target(built[side], path, told, fixed)
-        return found
+                variables |= self.packs.attach(phase, built[side], [probes[side][id_] for id_ in entries], self.plans)
+            targets[phase, side] = self._target(built[side], path, variables, fixed)
+        return targets
 
     def counting_lines(self, built: Mapping[Side, Built]) -> dict[tuple[Phase, Side], Target]:
         """Return where to run each side of placed builds; raise RecordingError where the compilers' tools are missing."""
         return {
-            (Phase.PLACED, side): replace(self._target(each, None, {}, fixed=False), places=self.packs.places(each))
-            for side, each in built.items()
+            (Phase.PLACED, side): replace(self._target(build, None, {}, fixed=False), places=self.packs.places(build))
+            for side, build in built.items()
         }
 
     def _target(self, built: Built, plan_: Path | None, steering: Mapping[str, str], fixed: bool) -> Target:
@@ -189,13 +189,13 @@ class Workshop:
 
 def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
     """Return the functions whose probes did not compile, with what the compiler said."""
-    found = []
+    skipped = []
     for side in built:
         for drop in built[side].dropped:
             probe = None if drop.probe is None else probes[side].get(drop.probe)
             name = probe.definition.name if probe else f"every function of {drop.file}"
-            found.append(Skipped(name, drop.file, f"its probe does not compile in {side}: {drop.reason}"))
-    return tuple(found)
+            skipped.append(Skipped(name, drop.file, f"its probe does not compile in {side}: {drop.reason}"))
+    return tuple(skipped)
 
 
 def _plain(side: Side, plain: Mapping[Side, Built], line_files: Collection[str] | None = None) -> Plain:

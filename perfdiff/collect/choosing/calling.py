@@ -7,11 +7,11 @@ from collections.abc import Collection, Iterable, Mapping
 
 def callers(calls: Mapping[int, Iterable[int]]) -> dict[int, set[int]]:
     """Return who calls each function, from whom each one calls."""
-    found: dict[int, set[int]] = {}
+    callers_of: dict[int, set[int]] = {}
     for caller, callees in calls.items():
         for callee in callees:
-            found.setdefault(callee, set()).add(caller)
-    return found
+            callers_of.setdefault(callee, set()).add(caller)
+    return callers_of
 
 
 def nearest(function: int, ways: Mapping[int, Collection[int]], wanted: Collection[int]) -> set[int]:
@@ -19,14 +19,14 @@ def nearest(function: int, ways: Mapping[int, Collection[int]], wanted: Collecti
 
     `ways` are the callees of each function, or its callers.
     """
-    found: set[int] = set()
+    nearest_wanted: set[int] = set()
     seen = {function}
     waiting = [function]
     while waiting:
-        for each in ways.get(waiting.pop(), ()):
-            if each in wanted:
-                found.add(each)
-            elif each not in seen:
-                seen.add(each)
-                waiting.append(each)
-    return found
+        for neighbour in ways.get(waiting.pop(), ()):
+            if neighbour in wanted:
+                nearest_wanted.add(neighbour)
+            elif neighbour not in seen:
+                seen.add(neighbour)
+                waiting.append(neighbour)
+    return nearest_wanted

@@ -14,11 +14,11 @@ def counted_apart(calls: Mapping[int, float], starts: Collection[int], changed: 
     `calls` are those of a run that takes `cpu_ns` without probes. What a function without a probe counts is its nearest probed caller's, so
     that all work is counted as long as each thread starts with one that has.
     """
-    found = {*starts, *changed}
+    apart = {*starts, *changed}
     left_ns = SHARE * cpu_ns
-    for function in sorted(calls.keys() - found, key=lambda each: (calls[each], each)):
+    for function in sorted(calls.keys() - apart, key=lambda function: (calls[function], function)):
         left_ns -= calls[function] * OWN_NS
         if left_ns < 0:
             break
-        found.add(function)
-    return frozenset(found)
+        apart.add(function)
+    return frozenset(apart)

@@ -132,12 +132,12 @@ def with_folded(counted: Assembly, folds: Iterable[Fold]) -> Totals:
 def _shares(edges: Edges, run: int, ids: Sequence[int]) -> Mapping[tuple[int, int], float]:
     """Return of each folded function which part of its calls each caller makes."""
     of_run = edges.run == run
-    found: dict[tuple[int, int], float] = {}
+    shares: dict[tuple[int, int], float] = {}
     for callee in ids:
         rows = np.flatnonzero(of_run & (edges.callee == callee))
-        made = edges.calls[rows].sum()
-        found |= {(callee, int(edges.caller[row])): float(edges.calls[row] / made) for row in rows if made > 0}
-    return found
+        calls = edges.calls[rows].sum()
+        shares |= {(callee, int(edges.caller[row])): float(edges.calls[row] / calls) for row in rows if calls > 0}
+    return shares
 
 
 def _pass_on(table: Floats, rows: Mapping[int, int], shares: Mapping[tuple[int, int], float], ids: Sequence[int]) -> None:

@@ -154,13 +154,17 @@ class Allotment:
 
     def _too_dear(self, costs: Mapping[int, Floats], short: Set[int]) -> int | None:
         """Return the suspect to fold next, of those with `short` calls first, or None where they all can be borne."""
-        bounded = {each: self.candidates[each] for each in costs if self.candidates[each].may_fold or not self.candidates[each].required}
-        for most, among in ((self.budget + STRETCH, [each for each in bounded if each in short]), (MOST, list(bounded))):
-            total = sum((costs[each] for each in among), np.zeros_like(self.cpu_ns))
+        bounded = {
+            function: self.candidates[function]
+            for function in costs
+            if self.candidates[function].may_fold or not self.candidates[function].required
+        }
+        for most, among in ((self.budget + STRETCH, [function for function in bounded if function in short]), (MOST, list(bounded))):
+            total = sum((costs[function] for function in among), np.zeros_like(self.cpu_ns))
             over = total > np.maximum(most, START_NS / self.cpu_ns)
-            foldable = [each for each in among if bounded[each].required and costs[each][over].any()]
+            foldable = [function for function in among if bounded[function].required and costs[function][over].any()]
             if foldable:
-                return max(foldable, key=lambda each: (float(costs[each][over].max()), each))
+                return max(foldable, key=lambda function: (float(costs[function][over].max()), function))
         return None
 
     def _served(self, probed: Set[int]) -> dict[int, Rate]:
@@ -171,7 +175,7 @@ class Allotment:
         offers = {function: self._offer(function, probed) for function in probed}
         spent = np.zeros_like(self.cpu_ns)
         rates: dict[int, Rate] = {}
-        for function in sorted(probed, key=lambda each: (self.candidates[each].rank, offers[each].dearest, each)):
+        for function in sorted(probed, key=lambda function: (self.candidates[function].rank, offers[function].dearest, function)):
             offer = offers[function]
             fits = np.all(spent + offer.costs <= self.budget, axis=1)
             if fits.any():
@@ -201,7 +205,7 @@ class Allotment:
         """
         callees = nearest(function, self.calls, probed)
         if function in callees:
-            around = {each for each in probed if self.rings.get(each) == self.rings[function]}
+            around = {other for other in probed if self.rings.get(other) == self.rings[function]}
             return RECURSIVE_RATES if around == {function} else COUNTED_RATES
         counted = MARKED_RATES if self.marks and function not in self.rings else COUNTED_RATES
         return counted if callees else (*counted, *PASSING_RATES)
@@ -217,7 +221,7 @@ class _Offer(NamedTuple):
 
 def may_mark(costs: Iterable[ProbeCosts]) -> bool:
     """Return whether calls may be marked in a program whose probes have these costs: all of its calls have frames on the C stack."""
-    return all(each.marked_ns < math.inf for each in costs)
+    return all(cost.marked_ns < math.inf for cost in costs)
 
 
 def rings(calls: Mapping[int, Iterable[int]]) -> dict[int, int]:

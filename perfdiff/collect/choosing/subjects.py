@@ -97,22 +97,26 @@ class Subjects:
 
     def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
         """Return the suspects that cannot be probed, with their reasons; those that are excluded come last."""
-        found = [
+        obstacles = [
             Skipped(pair.shown.name, pair.shown.file, obstacle.says, obstacle.kind is SkipKind.EXCLUDED, obstacle.kind)
             for pair in self.pairs.values()
             if pair.change.is_suspect and (obstacle := _obstacle(pair, exclude))
         ]
-        return tuple(sorted(found, key=lambda each: each.whole))
+        return tuple(sorted(obstacles, key=lambda skip: skip.whole))
 
     def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
         """Return the suspects that no workload ever called; those of files that nothing ran of come behind the others."""
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
         idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
         near = [
-            Skipped(one.name, one.file, "never called by any workload", kind=SkipKind.NEVER_CALLED) for one in idle if one.file in files
+            Skipped(function.name, function.file, "never called by any workload", kind=SkipKind.NEVER_CALLED)
+            for function in idle
+            if function.file in files
         ]
         reason = "no workload runs anything of its file"
-        far = (Skipped(one.name, one.file, reason, True, SkipKind.FILE_NOT_RUN) for one in idle if one.file not in files)
+        far = (
+            Skipped(function.name, function.file, reason, True, SkipKind.FILE_NOT_RUN) for function in idle if function.file not in files
+        )
         return (*near, *far)
 
     def unfinished(self, ids: Collection[int]) -> tuple[Skipped, ...]:
@@ -130,11 +134,11 @@ class Subjects:
 
     def survey_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
         """Return probes that count and time, and read what may take long; suspects and their callers also count outcomes of conditions."""
-        found: dict[int, Probe] = {}
+        probes: dict[int, Probe] = {}
         for id_, definition in self._definitions(side, ids):
             watched = self.pairs[id_].change.is_suspect or self.pairs[id_].change is Change.CALLER
-            found[id_] = Probe(id_, definition, _far(definition), tuple(range(len(definition.branches))) if watched else ())
-        return found
+            probes[id_] = Probe(id_, definition, _far(definition), tuple(range(len(definition.branches))) if watched else ())
+        return probes
 
     def sampled_in_survey(self, ids: Iterable[int]) -> frozenset[int]:
         """Return of the functions `ids` those of which the survey looks at single calls."""
@@ -143,12 +147,12 @@ class Subjects:
     def timed_probes(self, side: Side, choices: Sequence[Choice]) -> dict[int, Probe]:
         """Return the chosen probes with the features of their functions, as far as they are read, and the chosen conditions."""
         by_id = {choice.id: choice for choice in choices}
-        found: dict[int, Probe] = {}
+        probes: dict[int, Probe] = {}
         for id_, definition in self._definitions(side, by_id):
             unread = () if by_id[id_].far else _far(definition)
             features = tuple(index for index in range(len(definition.features)) if index not in unread)
-            found[id_] = Probe(id_, definition, features, by_id[id_].branches[side])
-        return found
+            probes[id_] = Probe(id_, definition, features, by_id[id_].branches[side])
+        return probes
 
     def counted_probes(self, side: Side, choices: Sequence[Choice], folds: Iterable[Fold]) -> dict[int, Probe]:
         """Return the same probes and those of `folds`, without conditions: watching these would be counted as blocks of the function."""
@@ -186,34 +190,34 @@ class Subjects:
 
     def _info(self, id_: int, probed: frozenset[int]) -> FunctionInfo:
         pair = self.pairs[id_]
-        known = pair.shown
+        shown = pair.shown
         own = self._with_unprobed_callees(id_, probed)
         return FunctionInfo(
             id=id_,
-            name=known.name,
-            file=known.written.file if known.written else known.file,
-            line=known.written.line if known.written else known.line,
-            language=known.language,
+            name=shown.name,
+            file=shown.written.file if shown.written else shown.file,
+            line=shown.written.line if shown.written else shown.line,
+            language=shown.language,
             change=pair.change,
             reasons=pair.reasons,
             culprits=pair.culprits,
             base=_source(pair.base),
             head=_source(pair.head),
-            calls=frozenset().union(*(self.calls[each] for each in own)),
-            reads=frozenset().union(*(definition.reads for each in own for definition in _sides(self.pairs[each]))),
-            writes=frozenset().union(*(definition.writes for each in own for definition in _sides(self.pairs[each]))),
-            loads=known.loads,
+            calls=frozenset().union(*(self.calls[part] for part in own)),
+            reads=frozenset().union(*(definition.reads for part in own for definition in _sides(self.pairs[part]))),
+            writes=frozenset().union(*(definition.writes for part in own for definition in _sides(self.pairs[part]))),
+            loads=shown.loads,
         )
 
     def _with_unprobed_callees(self, id_: int, probed: frozenset[int]) -> set[int]:
         """Return the function and all that count as part of it: what it calls, as far as that carries no probe of its own."""
-        found = {id_}
+        parts = {id_}
         open_ends = [id_]
         while open_ends:
-            fresh = self.calls[open_ends.pop()] - probed - found
-            found |= fresh
+            fresh = self.calls[open_ends.pop()] - probed - parts
+            parts |= fresh
             open_ends += fresh
-        return found
+        return parts
 
 
 def _is_followed(pair: Counterpart, places: Collection[tuple[str, int]], names: Collection[str]) -> bool:
@@ -244,10 +248,10 @@ def _may_clear(pair: Counterpart, behind: Collection[Entity]) -> bool:
 def _without_probe_and_unlike(pairs: Iterable[Counterpart], code: CodeComparison) -> set[Entity]:
     """Return, as culprits, the suspects that carry no probe and have other code than before, or stand in for such."""
     hidden = [pair for pair in pairs if pair.change.is_suspect and _obstacle(pair, ())]
-    found = {_culprit(pair) for pair in hidden if code.is_unlike(pair)}
-    while more := {_culprit(pair) for pair in hidden if not found.isdisjoint(pair.culprits)} - found:
-        found |= more
-    return found
+    culprits = {_culprit(pair) for pair in hidden if code.is_unlike(pair)}
+    while more := {_culprit(pair) for pair in hidden if not culprits.isdisjoint(pair.culprits)} - culprits:
+        culprits |= more
+    return culprits
 
 
 def _place(pair: Counterpart) -> tuple[bool, str, int, str]:

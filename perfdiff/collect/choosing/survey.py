@@ -163,9 +163,9 @@ def summarise(
     reading_ns = totals.other["reading_ns"] / np.maximum(totals.other["read"], 1.0)
     by_function: dict[int, dict[int, Floats]] = {}
     long_calls: dict[int, dict[int, Floats]] = {}
-    made: dict[tuple[int, int], dict[int, Floats]] = {}
+    edge_calls: dict[tuple[int, int], dict[int, Floats]] = {}
     for run_id, *pair, calls in zip(*(column.tolist() for column in (edges.run, edges.caller, edges.callee, edges.calls)), strict=True):
-        made.setdefault((pair[0], pair[1]), {})[run_id] = np.array(calls)
+        edge_calls.setdefault((pair[0], pair[1]), {})[run_id] = np.array(calls)
     rows = np.column_stack([totals.calls, totals.self_ns, totals.wall_ns, reading_ns])
     for run_id, function, row in zip(totals.run.tolist(), totals.function.tolist(), rows, strict=True):
         by_function.setdefault(function, {})[run_id] = row
@@ -181,7 +181,7 @@ def summarise(
         reading_ns={function: table[:, 3] for function, table in least.items()},
         lengths={function: _over_rounds(seen, rounds, np.min) for function, seen in long_calls.items()},
         executions=executions,
-        edges={pair: _over_rounds(seen, rounds, np.median) for pair, seen in made.items()},
+        edges={pair: _over_rounds(seen, rounds, np.median) for pair, seen in edge_calls.items()},
         clocked=any(run.clocked for run in runs),
     )
 
@@ -207,7 +207,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     allotment = _allotment(survey, pairs, priorities, budget)
     rates, folded = allotment.settle()
     costs = {function: allotment.candidates[function].traffic.probe for function in rates}
-    kept, unread = _kept(survey, rates, costs, budget)
+    samples, unread = _kept(survey, rates, costs, budget)
     detailed = _detailed(survey, rates, priorities, budget)
     branch_ns = {function: cost.branch_ns for function, cost in costs.items()}
     watched = _watched(survey, branch_ns, conditions, budget.overhead * BRANCH_SHARE)
@@ -216,7 +216,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
             id=function,
             priority=priorities[function],
             rate=rate,
-            samples=kept[function],
+            samples=samples[function],
             detail=function in detailed,
             far=function not in unread,
             branches={side: watched.get((side, function), ()) for side in Side},
@@ -238,7 +238,9 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
         )
         for function, overhead in folded.items()
     )
-    left_out = {each: hosts(each) for each, priority in priorities.items() if priority is Priority.CALLER and each not in rates}
+    left_out = {
+        function: hosts(function) for function, priority in priorities.items() if priority is Priority.CALLER and function not in rates
+    }
     return Selection(choices, tuple(folds), left_out)
 
 
@@ -246,9 +248,9 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
     calls = _callees(survey.edges)
     around = rings(calls)
     inner = dict.fromkeys(priorities, np.zeros(len(survey.cells)))
-    for (caller, callee), made in survey.edges.items():
+    for (caller, callee), edge_calls in survey.edges.items():
         if callee in inner and callee in around and around[callee] == around.get(caller):
-            inner[callee] = inner[callee] + made
+            inner[callee] = inner[callee] + edge_calls
     candidates = {
         function: Candidate(
             traffic=Traffic(
@@ -303,10 +305,10 @@ def _kept(
 def _close(survey: Survey, rates: Mapping[int, Rate]) -> dict[int, Floats]:
     """Return how many callees of a call (cells,) are timed for its own time where it is kept, beside those that are in any case."""
     called = {function: np.zeros(len(survey.cells)) for function in rates}
-    for (caller, callee), made in survey.edges.items():
+    for (caller, callee), calls in survey.edges.items():
         if caller in rates and callee != caller and callee in rates and rates[callee].period > 1:
-            called[caller] += made
-    return {function: np.minimum(made / np.maximum(survey.calls[function], 1.0), CLOSE) for function, made in called.items()}
+            called[caller] += calls
+    return {function: np.minimum(timed / np.maximum(survey.calls[function], 1.0), CLOSE) for function, timed in called.items()}
 
 
 def _detailed(survey: Survey, rates: Mapping[int, Rate], priorities: Mapping[int, Priority], budget: Budget) -> set[int]:
@@ -314,12 +316,12 @@ def _detailed(survey: Survey, rates: Mapping[int, Rate], priorities: Mapping[int
     lengths = {function: _mean_ns(survey, function) * (rate.period if budget.events else 1) for function, rate in rates.items()}
     reads = {function: np.minimum(survey.calls[function] / rate.period, budget.samples) for function, rate in rates.items()}
     most, read = np.maximum(survey.cpu_ns / DETAIL_NS, 1.0), np.zeros(len(survey.cells))
-    found: set[int] = set()
-    for function in sorted(lengths, key=lambda each: (priorities[each] is not Priority.SUSPECT, -lengths[each], each)):
+    detailed: set[int] = set()
+    for function in sorted(lengths, key=lambda function: (priorities[function] is not Priority.SUSPECT, -lengths[function], function)):
         if lengths[function] >= DETAIL_NS and np.all(read + reads[function] <= most):
             read += reads[function]
-            found.add(function)
-    return found
+            detailed.add(function)
+    return detailed
 
 
 def _taken(calls: Floats, samples: int) -> Floats:
@@ -330,19 +332,19 @@ def _taken(calls: Floats, samples: int) -> Floats:
 
 def _priorities(survey: Survey, pairs: Mapping[int, Counterpart]) -> dict[int, Priority]:
     """Say of every function worth a probe why it is."""
-    found: dict[int, Priority] = {}
+    priorities: dict[int, Priority] = {}
     for function in sorted(survey.ran & set(pairs)):
         change = pairs[function].change
         if change.is_suspect or pairs[function].followed:
-            found[function] = Priority.SUSPECT
+            priorities[function] = Priority.SUSPECT
         elif change is Change.CALLER:
-            found[function] = Priority.CALLER
+            priorities[function] = Priority.CALLER
         elif _moved(survey, function):
-            found[function] = Priority.MOVED
-    for function in _ancestors(survey.edges, found):
+            priorities[function] = Priority.MOVED
+    for function in _ancestors(survey.edges, priorities):
         if function in pairs:
-            found.setdefault(function, Priority.ANCESTOR)
-    return found
+            priorities.setdefault(function, Priority.ANCESTOR)
+    return priorities
 
 
 def _moved(survey: Survey, function: int) -> bool:
@@ -373,10 +375,10 @@ def _ancestors(edges: Iterable[tuple[int, int]], functions: Iterable[int]) -> se
 
 def _callees(edges: Iterable[tuple[int, int]]) -> dict[int, set[int]]:
     """Return whom each function calls."""
-    found: dict[int, set[int]] = {}
+    callees: dict[int, set[int]] = {}
     for caller, callee in edges:
-        found.setdefault(caller, set()).add(callee)
-    return found
+        callees.setdefault(caller, set()).add(callee)
+    return callees
 
 
 def _watched(
@@ -409,13 +411,13 @@ def _watched(
 def _paired(function: int, conditions: Conditions) -> list[list[tuple[Side, int]]]:
     """Return the conditions of a function that all its sides have, by their texts: (side, place) of each."""
     sides = [side for side in Side if (side, function) in conditions]
-    found: dict[tuple[str, int], list[tuple[Side, int]]] = {}
+    places_by_text: dict[tuple[str, int], list[tuple[Side, int]]] = {}
     for side in sides:
         seen: Counter[str] = Counter()
         for place, text in enumerate(conditions[side, function]):
-            found.setdefault((text, seen[text]), []).append((side, place))
+            places_by_text.setdefault((text, seen[text]), []).append((side, place))
             seen[text] += 1
-    return [places for places in found.values() if len(places) == len(sides)]
+    return [places for places in places_by_text.values() if len(places) == len(sides)]
 
 
 def _met(survey: Survey, side: Side, function: int, place: int) -> float:

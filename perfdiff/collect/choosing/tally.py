@@ -43,12 +43,12 @@ class Tally:
         has to find them on the stack, the others pass: those of leaves, and those inside a recursion.
         """
         around = rings(self.callees)
-        timed_ns, marked = max(each.timed_ns for each in costs), may_mark(costs)
+        timed_ns, marked = max(cost.timed_ns for cost in costs), may_mark(costs)
         slowest: dict[int, Rate] = {}
         for cell in (cell for cell in self.calls if cell[0] == point):
             calls, inner = self.calls[cell], self.inner[cell]
             most = _most_timed(calls.values(), max(STAMPS_SHARE * self.cpu_ns[cell], STAMPS_NS) / timed_ns)
-            for function in (function for function, made in calls.items() if made > most):
+            for function in (function for function, count in calls.items() if count > most):
                 period = math.ceil(calls[function] / most)
                 outermost = math.ceil((calls[function] - inner.get(function, 0.0)) / most)
                 is_alone = list(around.values()).count(around.get(function, 0)) == 1
@@ -86,25 +86,25 @@ def counted(runs: Iterable[Run], totals: Totals, edges: Edges) -> Tally:
     calls: dict[Cell, dict[int, float]] = {cell: {} for cell in cells.values()}
     inner: dict[Cell, dict[int, float]] = {cell: {} for cell in cells.values()}
     callees: dict[int, set[int]] = {}
-    for run_id, function, made in zip(totals.run.tolist(), totals.function.tolist(), totals.calls.tolist(), strict=True):
-        calls[cells[run_id]][function] = made
-    for run_id, caller, callee, made in zip(
+    for run_id, function, count in zip(totals.run.tolist(), totals.function.tolist(), totals.calls.tolist(), strict=True):
+        calls[cells[run_id]][function] = count
+    for run_id, caller, callee, count in zip(
         *(column.tolist() for column in (edges.run, edges.caller, edges.callee, edges.calls)), strict=True
     ):
         callees.setdefault(caller, set()).add(callee)
         if caller == callee:
-            inner[cells[run_id]][callee] = made
-    cpu_ns = {cell: float(np.median(found)) for cell, found in plain.items()}
-    return Tally(cpu_ns, calls, inner, {caller: frozenset(found) for caller, found in callees.items()})
+            inner[cells[run_id]][callee] = count
+    cpu_ns = {cell: float(np.median(times)) for cell, times in plain.items()}
+    return Tally(cpu_ns, calls, inner, {caller: frozenset(called) for caller, called in callees.items()})
 
 
 def _most_timed(calls: Iterable[float], budget: float) -> float:
     """Return how many calls of each function can be timed so that all together are `budget` at most; infinity where all can."""
     ordered = sorted(calls)
     left = budget
-    for place, made in enumerate(ordered):
+    for place, count in enumerate(ordered):
         share = left / (len(ordered) - place)
-        if made > share:
+        if count > share:
             return max(share, LEAST_TIMED)
-        left -= made
+        left -= count
     return math.inf

@@ -46,19 +46,19 @@ class Abreast:
 
     def _together(self, pair: Sequence[Slot], alike: Sequence[Sequence[Run]], advance: Callable[[str], None]) -> Collected | None:
         """Return the runs of a pair made at the same time, None where they may have counted something else than alone."""
-        told: list[str] = []
+        messages: list[str] = []
         try:
-            made = self.collector.collect_together(pair, os.sched_getaffinity(0), told.append)
+            collected = self.collector.collect_together(pair, os.sched_getaffinity(0), messages.append)
         except DiskFilledError:
             raise
         except WorkloadError:  # it is told where it fails alone as well
-            made = []
-        if not made or any(_may_differ(*each, before) for each, before in zip(made, alike, strict=True)):
+            collected = []
+        if not collected or any(_may_differ(run, recordings, before) for (run, recordings), before in zip(collected, alike, strict=True)):
             self._apart.add(pair[0].point.workload)
             return None
-        for what in told:
+        for what in messages:
             advance(what)
-        return made
+        return collected
 
 
 def may_meet(collector: Collector, pair: Sequence[Slot], alike: Sequence[Sequence[Run]]) -> bool:
@@ -72,7 +72,7 @@ def may_meet(collector: Collector, pair: Sequence[Slot], alike: Sequence[Sequenc
 
 def prints_otherwise(run: Run, before: Iterable[Run]) -> bool:
     """Return whether a run printed something else than all of those before, which always printed the same."""
-    printed = {each.output for each in before}
+    printed = {earlier.output for earlier in before}
     return len(printed) == 1 and run.output not in printed
 
 

@@ -27,13 +27,13 @@ class Counted:
 
     def add(self, run: Run, recordings: Iterable[Recording]) -> None:
         """Add one run with the recordings of its processes."""
-        found = list(recordings)
+        recordings = list(recordings)
         self.runs.append(run)
-        self.assembly.add(run, found)
-        self.spots.add(run, found)
-        self.library.add(run, found)
-        self.lasting.add(run, found)
-        self.is_alone = self.is_alone and all(recording.threads <= 1 for recording in found)
+        self.assembly.add(run, recordings)
+        self.spots.add(run, recordings)
+        self.library.add(run, recordings)
+        self.lasting.add(run, recordings)
+        self.is_alone = self.is_alone and all(recording.threads <= 1 for recording in recordings)
 
     @property
     def repeats(self) -> bool:
@@ -45,8 +45,8 @@ class Counted:
         """Return the most calls of each function in a run."""
         totals = self.assembly.totals()
         most: dict[int, float] = {}
-        for function, made in zip(totals.function.tolist(), totals.calls.tolist(), strict=True):
-            most[function] = max(made, most.get(function, 0.0))
+        for function, count in zip(totals.function.tolist(), totals.calls.tolist(), strict=True):
+            most[function] = max(count, most.get(function, 0.0))
         return most
 
     @property

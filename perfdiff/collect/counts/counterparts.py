@@ -23,10 +23,10 @@ def matched(base: PlaceCounts, head: PlaceCounts, lines: LineMap) -> Ints:
     at: dict[tuple[str, int], dict[str, int]] = defaultdict(dict)
     for number, place in enumerate(head.places):
         at[place.file, place.line][place.function] = number
-    found = np.full(len(base.places), -1, dtype=np.int64)
+    head_numbers = np.full(len(base.places), -1, dtype=np.int64)
     for number, place in enumerate(base.places):
         line = lines.line(place.file, place.line)
         there = at.get((lines.file(place.file), line), {}) if line is not None else {}
         alone = next(iter(there.values())) if len(there) == 1 else -1
-        found[number] = there.get(place.function, alone)
-    return found
+        head_numbers[number] = there.get(place.function, alone)
+    return head_numbers

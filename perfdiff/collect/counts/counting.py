@@ -100,7 +100,7 @@ def left_out(points: Sequence[Point], chosen: Sequence[Point], budget_s: float, 
 
 def left_plain(built: Iterable[Built]) -> tuple[Note, ...]:
     """Say which objects could not be built over the software PMU, so that nothing they do is counted."""
-    plain = dict.fromkeys(f"{each.file} ({each.reason})" for build in built for each in build.uncounted)
+    plain = dict.fromkeys(f"{uncounted.file} ({uncounted.reason})" for build in built for uncounted in build.uncounted)
     if not plain:
         return ()
     names = list(plain)

@@ -81,7 +81,7 @@ def _uncounted(built: Built) -> tuple[Note, ...]:
     """Return which files have no counters."""
     if not built.uncounted:
         return ()
-    named = units.listed([f"{each.file}: {each.reason}" for each in built.uncounted], _MOST_NAMED, ";")
+    named = units.listed([f"{uncounted.file}: {uncounted.reason}" for uncounted in built.uncounted], _MOST_NAMED, ";")
     return (Note("places-uncounted", f"the lines of these files are not counted: {named}"),)
 
 
@@ -98,15 +98,15 @@ def _lost(points: Sequence[Point]) -> tuple[Note, ...]:
     )
 
 
-def _unsteady(places: Sequence[Place], found: Ints) -> tuple[Note, ...]:
+def _unsteady(places: Sequence[Place], unsteady: Ints) -> tuple[Note, ...]:
     """Return how many places ran another number of times when a point was repeated."""
-    if not len(found):
+    if not len(unsteady):
         return ()
-    first = places[int(found[0])]
+    first = places[int(unsteady[0])]
     return (
         Note(
             "places-unsteady",
-            f"{len(found)} lines ran another number of times when a point was run again, first {first.file}:{first.line}: their counts "
+            f"{len(unsteady)} lines ran another number of times when a point was run again, first {first.file}:{first.line}: their counts "
             "hang on threads, time or chance",
         ),
     )

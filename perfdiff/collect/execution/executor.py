@@ -137,10 +137,10 @@ class ProcessExecutor:
         with _running(command) as run:
             run.wait()
         now_waited = kernel.waited_us()
-        (found,) = _executions([run], machine)
+        (execution,) = _executions([run], machine)
         if waited is None or now_waited is None:
-            return found
-        return replace(found, waited=min(1.0, 1e3 * (now_waited - waited) / run.elapsed_ns))
+            return execution
+        return replace(execution, waited=min(1.0, 1e3 * (now_waited - waited) / run.elapsed_ns))
 
     def execute_together(self, commands: Sequence[Command], cpus: Collection[int]) -> list[Execution]:
         """Run commands at the same time; none waits for its turn longer than the kernel's slice, some milliseconds."""
@@ -229,23 +229,23 @@ class _Printed:
     A file `kept`, where one is given, gets all of it, and is closed behind that.
     """
 
-    def __init__(self, pipe: IO[bytes] | None, command: Command, kept: IO[bytes] | None = None) -> None:
+    def __init__(self, pipe: IO[bytes] | None, command: Command, copy: IO[bytes] | None = None) -> None:
         assert pipe is not None, "the command's output goes to pipes"
         self.text, self.tail = Stream(command.own, command.echoes), bytearray()
         self.numbers = PrintedNumbers(command.features) if command.features else None
-        self.reader = threading.Thread(target=self._drain, args=(pipe, kept), daemon=True)
+        self.reader = threading.Thread(target=self._drain, args=(pipe, copy), daemon=True)
         self.reader.start()
 
-    def _drain(self, pipe: IO[bytes], kept: IO[bytes] | None) -> None:
-        with pipe, kept or nullcontext():
+    def _drain(self, pipe: IO[bytes], copy: IO[bytes] | None) -> None:
+        with pipe, copy or nullcontext():
             while chunk := chunk_of(pipe, 1 << 16):
                 self.text.read(chunk)
                 self.tail += chunk
                 del self.tail[:-TAIL_BYTES]
                 if self.numbers is not None:
                     self.numbers.read(chunk)
-                if kept is not None:
-                    kept.write(chunk)
+                if copy is not None:
+                    copy.write(chunk)
 
 
 @contextmanager
@@ -279,9 +279,9 @@ def _running(command: Command) -> Iterator[_Running]:
             )
         started = time.perf_counter_ns()
         own.close()
-        kept = None if command.kept_output is None else command.kept_output.open("wb")
+        copy = None if command.kept_output is None else command.kept_output.open("wb")
         output, errors = (process.stdout, process.stderr) if screen is None else (screen.shown, io.BytesIO())
-        printed_on = [_Printed(output, command, kept), _Printed(errors, command)]
+        printed_on = [_Printed(output, command, copy), _Printed(errors, command)]
         tasks = TaskCounter(process.pid, len(os.sched_getaffinity(process.pid)))
         limits = Limits(command.directory, command.timeout_s, command.needs)
         with Guard(limits, process.pid, tasks if command.purpose is Purpose.RUN else None) as guard:

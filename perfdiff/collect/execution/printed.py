@@ -51,7 +51,7 @@ class PrintedNumbers:
 
 def _number(text: bytes | None) -> float | None:
     try:
-        found = float(text or b"")
+        number = float(text or b"")
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None

@@ -164,8 +164,8 @@ def _by_papi(events: Sequence[str]) -> tuple[Trial, ...]:
     refused = {event: trial for event in events if (trial := _refused(event, installed))}
     tried = {answer["event"]: answer for answer in _tried([event for event in events if event not in refused])}
     unknown = [event for event, answer in tried.items() if not answer["known"] and not answer.get("trouble")]
-    known = _names() if unknown else ()
-    return tuple(refused.get(event) or _judged(tried[event], known) for event in events)
+    names = _names() if unknown else ()
+    return tuple(refused.get(event) or _judged(tried[event], names) for event in events)
 
 
 def library() -> Library:
@@ -174,7 +174,7 @@ def library() -> Library:
     if not answers:
         return Library(None, trouble=trouble or "libpapi is not installed")
     (answer,) = answers
-    components = tuple(Component(one["name"], one["says"], one["absent"]) for one in answer["components"])
+    components = tuple(Component(component["name"], component["says"], component["absent"]) for component in answer["components"])
     if not answer["ready"]:
         return Library(None, trouble=f"libpapi {answer['version']} does not start")
     return Library(answer["version"], answer["sde"], components)
@@ -218,12 +218,12 @@ def hardware_reason(component: Component | None) -> tuple[str, str]:
     return component.absent or "libpapi does not know this processor", "install a later PAPI"
 
 
-def _judged(answer: dict[str, Any], known: Sequence[str]) -> Trial:
+def _judged(answer: dict[str, Any], names: Sequence[str]) -> Trial:
     event = str(answer["event"])
     if trouble := answer.get("trouble"):
         return Trial(event, State.ABSENT, f"libpapi {trouble} while it was tried", remedy="leave it out, or install a later PAPI")
     if not answer["known"]:
-        return Trial(event, State.UNKNOWN, f"no event is named '{event}'", remedy=_nearest(event, known))
+        return Trial(event, State.UNKNOWN, f"no event is named '{event}'", remedy=_nearest(event, names))
     if answer["result"] != 0:
         reason, remedy = hardware_reason(None)
         if machine.pmu() is Pmu.PRESENT:
@@ -239,8 +239,8 @@ def _unless_idle(event: str, says: str, value: int) -> Trial:
     return Trial(event, State.COUNTED, says, value)
 
 
-def _nearest(event: str, known: Sequence[str]) -> str:
-    names = {name.casefold(): name for name in known}
+def _nearest(event: str, event_names: Sequence[str]) -> str:
+    names = {name.casefold(): name for name in event_names}
     near = difflib.get_close_matches(event.casefold(), names, n=_NEAREST)
     shown = ", ".join(names[name] for name in near)
     return f"did you mean {shown}?" if near else "`perfdiff counters --all` lists all names"

@@ -116,9 +116,9 @@ def _compilers(variables: Mapping[str, str]) -> Iterator[Check]:
     for_c = "install gcc or clang (Debian: apt-get install gcc libc6-dev), or set CC to one on PATH"
     for_cplusplus = "for C++ projects install g++ or clang++, or set CXX to one on PATH"
     for language, needed, remedy in (("c", True, for_c), ("c++", False, for_cplusplus)):
-        found = compilers.chosen(variables, language=language)
-        says = f"{compilers.version(found, variables)} at {found}" if found else "none on PATH"
-        yield Check(f"{language.upper()} compiler", needed=needed, found=found is not None, says=says, remedy=remedy)
+        compiler = compilers.chosen(variables, language=language)
+        says = f"{compilers.version(compiler, variables)} at {compiler}" if compiler else "none on PATH"
+        yield Check(f"{language.upper()} compiler", needed=needed, found=compiler is not None, says=says, remedy=remedy)
 
 
 def _languages(config: Config | None, project: Path, cache: Path, variables: Mapping[str, str]) -> Iterator[Check]:
@@ -184,10 +184,10 @@ def _sde(library: Library) -> Check:
 
 def _software_pmu(variables: Mapping[str, str]) -> Check:
     compiler = compilers.chosen(variables)
-    found = compiler is not None and machine.counts_in_software(compiler)
-    says = "the compiler can build for it" if found else f"no compiler builds with {' '.join(machine.SOFTWARE_PMU_FLAGS)}"
+    is_able = compiler is not None and machine.counts_in_software(compiler)
+    says = "the compiler can build for it" if is_able else f"no compiler builds with {' '.join(machine.SOFTWARE_PMU_FLAGS)}"
     remedy = "for exact counts without hardware install gcc 12 or clang 14, or a later one"
-    return Check("software PMU", needed=False, found=found, says=says, remedy=remedy)
+    return Check("software PMU", needed=False, found=is_able, says=says, remedy=remedy)
 
 
 def _cores() -> Check:

@@ -122,9 +122,8 @@ def memory(config: CountersConfig) -> Memory:
     """Return the caches and nodes that the software PMU has: as configured, else as the first core's, else usual ones."""
     caches = dict(_USUAL_CACHES)
     for folder in sorted(_CACHES.glob("index*")):
-        found = _cache(folder)
-        if found:
-            caches[found[0]] = found[1]
+        if cache := _cache(folder):
+            caches[cache[0]] = cache[1]
     return Memory(
         l1d=config.l1d or caches[1],
         l2=config.l2 or caches[2],

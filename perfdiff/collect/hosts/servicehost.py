@@ -76,12 +76,12 @@ def _ports(service: ServiceConfig) -> Iterator[Check]:
 
 def _startable(config: Config) -> tuple[ServiceConfig, ...]:
     """Return the services that start without a build, and need none that does not."""
-    found: list[ServiceConfig] = []
+    startable: list[ServiceConfig] = []
     for service in config.services:
         others = {name for text in service.starting for name, _ in SERVICE_PLACE.findall(text)} - {service.name}
-        if (service.outside or not config.build.command) and others <= {each.name for each in found}:
-            found.append(service)
-    return tuple(found)
+        if (service.outside or not config.build.command) and others <= {earlier.name for earlier in startable}:
+            startable.append(service)
+    return tuple(startable)
 
 
 def _started(config: Config, wanted: Sequence[ServiceConfig], project: Path, cache: Path, variables: Mapping[str, str]) -> Check:

@@ -183,10 +183,10 @@ def _evened(samples: RecordedSamples, seed: int) -> RecordedSamples:
     heaviest = float(samples.weight.max(initial=0.0))
     if heaviest > 0.0 and samples.weight.min() == heaviest:
         return samples
-    kept = np.random.default_rng(seed).random(len(samples)) * heaviest < samples.weight
-    if kept.all():
+    chosen = np.random.default_rng(seed).random(len(samples)) * heaviest < samples.weight
+    if chosen.all():
         return samples
-    return replace(samples.rows(kept), weight=np.full(int(kept.sum()), samples.weight.sum() / kept.sum()))
+    return replace(samples.rows(chosen), weight=np.full(int(chosen.sum()), samples.weight.sum() / chosen.sum()))
 
 
 def _present(values: Floats | None, rows: int) -> Floats:

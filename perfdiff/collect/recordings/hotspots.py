@@ -31,13 +31,13 @@ class HotSpots:
 
     def named(self, compiled: Compiled, built: Mapping[Side, Built]) -> tuple[HotSpot, ...]:
         """Return the lines with what they lie in, by side and point, hottest first."""
-        found = []
+        spots = []
         for side in built:
             places = [(point, line) for (of, point), lines in sorted(self._lines.items()) if of is side for line in lines]
             names = compiled.named([line for _, line in places], built[side].tree, built[side].commands) if places else ()
             for (point, line), name in zip(places, names, strict=True):
-                found.append(HotSpot(side, point, line.hitm, line.hitm_false, line.remote, name.threads, name.says))
-        return tuple(found)
+                spots.append(HotSpot(side, point, line.hitm, line.hitm_false, line.remote, name.threads, name.says))
+        return tuple(spots)
 
 
 def _events(line: HotLine) -> int:

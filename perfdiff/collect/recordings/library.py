@@ -35,9 +35,9 @@ class Departures:
         readable = dict(zip(symbols, compiled.readable(symbols), strict=True))
         unseen = {readable[symbol] for symbol in self._unseen}
         sums: dict[tuple[int, int, str], _Sums] = {}
-        for (run, function, symbol), made in self._calls.items():
+        for (run, function, symbol), sums_of_call in self._calls.items():
             if readable[symbol] not in unseen:
-                _add(sums, (run, function, readable[symbol]), made)
+                _add(sums, (run, function, readable[symbol]), sums_of_call)
         names = sorted({name for _, _, name in sums})
         place = {name: at for at, name in enumerate(names)}
         rows = np.array([(run, function, place[name]) for run, function, name in sums], np.int64).reshape(len(sums), 3)

@@ -23,7 +23,7 @@ class Live:
 
     def gained(self) -> list[Recording]:
         """Return what all recordings gained since the last look; of those that gained nothing, nothing."""
-        found = []
+        gains = []
         for path in sorted(self.folder.glob("*.pdrec")):
             before = self._standing.get(path)
             has_ended = not _is_running(path)
@@ -36,11 +36,11 @@ class Live:
                 continue
             self._standing[path] = now
             if len(gain.totals):
-                found.append(gain)
+                gains.append(gain)
             # A process of another namespace, as in a container, has a number that says nothing here: it tells by gaining calls.
             if has_ended and (gain.complete or (before is not None and now.calls == before.calls)):
                 self._forget(path)
-        return found
+        return gains
 
     def _forget(self, path: Path) -> None:
         self._standing.pop(path, None)

@@ -52,10 +52,10 @@ def read(folder: Path) -> Remarks:
     for path in sorted(folder.glob(FILES)):
         with path.open("rb") as file:
             lines = file.read(MOST_BYTES).decode(errors="replace").splitlines()
-        for word, _, told in (line.partition("\t") for line in lines):
-            text, _, file_of_tree = told.partition("\t")
-            if known := _KNOWN.get(word):
-                notes.append(replace(known, text=known.text.format(text=text)))
+        for word, _, rest in (line.partition("\t") for line in lines):
+            text, _, file_of_tree = rest.partition("\t")
+            if note := _KNOWN.get(word):
+                notes.append(replace(note, text=note.text.format(text=text)))
             if word == "elsewhere" and file_of_tree:
                 misplaced[file_of_tree] = text
     return Remarks(tuple(notes), misplaced)

@@ -40,9 +40,9 @@ def texts_not_read(subjects: Subjects, choices: Sequence[Choice], share: float) 
 
 def layouts_missing(notes: Mapping[Side, Sequence[Note]]) -> tuple[Note, ...]:
     """Tell what could not be had in other layouts: once where it is the same on both sides, else with the side."""
-    told = list(dict.fromkeys(note for each in notes.values() for note in each))
-    sides = {note: [side for side in notes if note in notes[side]] for note in told}
-    return tuple(note if len(sides[note]) == len(notes) else Note(note.slug, f"{sides[note][0]}: {note.text}") for note in told)
+    distinct = list(dict.fromkeys(note for side_notes in notes.values() for note in side_notes))
+    sides = {note: [side for side in notes if note in notes[side]] for note in distinct}
+    return tuple(note if len(sides[note]) == len(notes) else Note(note.slug, f"{sides[note][0]}: {note.text}") for note in distinct)
 
 
 def sizes_not_felt(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, ...]:
@@ -51,7 +51,7 @@ def sizes_not_felt(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, 
     for run in runs:
         if run.phase is Phase.PLAIN:
             cpu_ns.setdefault(run.point, []).append(run.cpu_ns)
-    found = []
+    remarks = []
     for workload in dict.fromkeys(point.workload for point in points):
         own = [point for point in points if point.workload == workload]
         took = sorted((float(np.median(cpu_ns[point.id])), point.label) for point in own if point.id in cpu_ns)
@@ -60,8 +60,8 @@ def sizes_not_felt(runs: Iterable[Run], points: Sequence[Point]) -> tuple[Note, 
                 f"runs of {workload} take about as long whatever their size, {units.duration(took[0][0])} of CPU time at {took[0][1]} and "
                 f"{units.duration(took[-1][0])} at {took[-1][1]}: starting, and importing, is most of them; larger sizes show more"
             )
-            found.append(Note("sizes-not-felt", text))
-    return tuple(found)
+            remarks.append(Note("sizes-not-felt", text))
+    return tuple(remarks)
 
 
 def sizes_as_texts(points: Sequence[Point]) -> tuple[Note, ...]:

@@ -102,14 +102,14 @@ class Collector:
             for _ in range(self._warm_ups(slot)):
                 self._execute([slot], [number], None, self._recordings)
         left = self.upkeep.left
-        found = self._execute(slots, numbers, cpus, self._recordings)
+        outcomes = self._execute(slots, numbers, cpus, self._recordings)
         if self.upkeep.left > left:  # what the run compiled was not there yet, as it is for all further ones
-            found = self._execute(slots, numbers, cpus, self._recordings)
+            outcomes = self._execute(slots, numbers, cpus, self._recordings)
         for slot in slots:
             advance(f"{slot.point.label} on {slot.side}")
         return [
             (_run(number, slot, execution, together=cpus is not None and len(cpus) < len(slots)), self._stopped(slot, recordings))
-            for number, slot, (execution, recordings) in zip(numbers, slots, found, strict=True)
+            for number, slot, (execution, recordings) in zip(numbers, slots, outcomes, strict=True)
         ]
 
     def calmed(self, slot: Slot) -> Run | None:
@@ -158,7 +158,7 @@ class Collector:
     ) -> list[tuple[Execution, T]]:
         """Run slots, at the same time where `cpus` are given, and `read` what each left in its folder; `look` when all is ready."""
         folders = [self.room / f"{number:06d}" for number in numbers]
-        commands = [self._command(*each, len(slots)) for each in zip(slots, folders, numbers, strict=True)]
+        commands = [self._command(*run, len(slots)) for run in zip(slots, folders, numbers, strict=True)]
         written: list[dict[str, Shape]] = []
         if self.takes_turns(slots[0]):
             commands = [replace(command, cpus=cpus) for command in commands]
@@ -169,19 +169,19 @@ class Collector:
                     written.append(stack.enter_context(self._kept(slot, command)))
                 stack.enter_context(self._watched(slots))
                 self._require_same_inputs(slots)
-                served = [stack.enter_context(self._served(*each)) for each in zip(slots, commands, range(len(slots)), strict=True)]
-                for slot, folder, each in zip(slots, folders, served, strict=True):
+                served = [stack.enter_context(self._served(*run)) for run in zip(slots, commands, range(len(slots)), strict=True)]
+                for slot, folder, run in zip(slots, folders, served, strict=True):
                     if mix := self.workloads[slot.point.workload].requests:
-                        requests.leave(mix, slot.point.parameters, each.processes, folder)
+                        requests.leave(mix, slot.point.parameters, run.processes, folder)
                 if look is not None:
                     look()
-                made = self._executions(slots, served, cpus)
-                for slot, each in zip(slots, served, strict=True):
-                    self._check(slot, each.command)
+                executions = self._executions(slots, served, cpus)
+                for slot, run in zip(slots, served, strict=True):
+                    self._check(slot, run.command)
                 self._require_same_inputs(slots)
-            made = [_with_files(*each) for each in zip(made, written, map(self._inputs, slots), strict=True)]
-            made = [self._with_requests(*each) for each in zip(slots, folders, made, served, strict=True)]
-            return list(zip(made, map(read, folders), strict=True))
+            executions = [_with_files(*run) for run in zip(executions, written, map(self._inputs, slots), strict=True)]
+            executions = [self._with_requests(*run) for run in zip(slots, folders, executions, served, strict=True)]
+            return list(zip(executions, map(read, folders), strict=True))
         except OSError as error:
             raise StoreError.about(self.room, error) from error
         except RunFailedError as error:
@@ -203,21 +203,21 @@ class Collector:
     def _executions(self, slots: Sequence[Slot], served: Sequence[Served], cpus: Collection[int] | None) -> list[Execution]:
         """Return what the commands of runs cost whose services are up; raise WorkloadError."""
         if cpus is None:
-            return [each.execute(self.executor) for each in served]
+            return [run.execute(self.executor) for run in served]
         if not self.takes_turns(slots[0]):
-            return self.executor.execute_together([each.command for each in served], cpus)
-        text = requests.in_turns([each.command.text for each in served])
-        return [replace(each, waited=None) for each in executed(served, replace(served[0].command, text=text), self.executor)]
+            return self.executor.execute_together([run.command for run in served], cpus)
+        text = requests.in_turns([run.command.text for run in served])
+        return [replace(execution, waited=None) for execution in executed(served, replace(served[0].command, text=text), self.executor)]
 
     def _with_requests(self, slot: Slot, folder: Path, execution: Execution, served: Served) -> Execution:
         """Return a run with what its requests took; raise WorkloadError where some fail that do not on the other side."""
         if self.workloads[slot.point.workload].requests is None:
             return execution
-        found = requests.taken(execution, folder)
-        printed = self.services.printed(served) if any(kind.failed for kind in found.requests) else ""
-        self.failures.add(slot.point, slot.side, found.requests, printed)
+        taken = requests.taken(execution, folder)
+        printed = self.services.printed(served) if any(kind.failed for kind in taken.requests) else ""
+        self.failures.add(slot.point, slot.side, taken.requests, printed)
         self.told |= self.failures.notes
-        return found
+        return taken
 
     @property
     def _aside(self) -> Path:
@@ -317,7 +317,7 @@ class Collector:
         slot, limit = slots[0], self.limit_s(slots[0])
         self._told.add(slot.point.id)
         if self.slow is not None:
-            sides = " or ".join(sorted(each.side for each in slots))
+            sides = " or ".join(sorted(slot.side for slot in slots))
             is_usual = limit == self.workloads[slot.point.workload].timeout_s
             slow = "counting is slow" if slot.phase is Phase.COUNTED else "many times what it took when it was listed"
             why = "timeout_s of the workload" if is_usual else slow

@@ -42,13 +42,13 @@ class Referee:
 
     def notes(self, runs: Iterable[Run]) -> tuple[Note, ...]:
         """Say how many of the runs that were kept shared the machine, where they are not few."""
-        kept = list(runs)
-        disturbed = sum(self.is_disturbed(run) for run in kept)
-        if disturbed <= DISTURBED * len(kept):
+        runs = list(runs)
+        disturbed = sum(self.is_disturbed(run) for run in runs)
+        if disturbed <= DISTURBED * len(runs):
             return ()
         again = f", though {self.repeated} were made again" if self.repeated else ""
         text = (
-            f"other work held CPUs that {disturbed} of {len(kept)} runs waited for{again}: small effects may be hidden; "
+            f"other work held CPUs that {disturbed} of {len(runs)} runs waited for{again}: small effects may be hidden; "
             "a quieter machine shows more"
         )
         return (Note("machine-busy", text),)

@@ -88,7 +88,7 @@ def _content_digest(file: Path, _: _Status) -> bytes:
 def _status(file: Path) -> _Status | None:
     """Return the status of a file, None where there is none."""
     try:
-        found = file.stat()
+        status = file.stat()
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns, found.st_ino
+    return status.st_size, status.st_mtime_ns, status.st_ino

@@ -45,7 +45,7 @@ def paced(calls: Mapping[int, float], cpu_s: float, costs: Mapping[int, ProbeCos
 
     rates = {function: offer[-1] for function, offer in offers.items()}
     spent = sum(share(function, rate) for function, rate in rates.items())
-    for function in sorted(offers, key=lambda each: (share(each, Rate(1)), each)):
+    for function in sorted(offers, key=lambda function: (share(function, Rate(1)), function)):
         others = spent - share(function, rates[function])
         fitting = next((rate for rate in offers[function] if others + share(function, rate) <= budget), rates[function])
         spent, rates[function] = others + share(function, fitting), fitting

@@ -30,16 +30,16 @@ def known(workload: WorkloadConfig, point: Point, directory: Path, inputs: Input
     Raises InputChangedError.
     """
     inputs.require_unchanged(point)
-    found = {name: float(value) for name, value in point.parameters.items() if isinstance(value, int | float)}
+    features = {name: float(value) for name, value in point.parameters.items() if isinstance(value, int | float)}
     path = inputs.path(point) or _in_tree(point, directory)
     if path is not None:
-        found |= _contents(path)
+        features |= _contents(path)
     parameters = inputs.located(point)
     for word in _arguments(workload.command):
         file = directory / workloads.filled(word, parameters, written=str)
         if file != path and os.path.isfile(file):  # noqa: PTH113 - the other raises OSError at words too long for a name
-            found[f"file size({word})"] = float(file.stat().st_size)
-    return found
+            features[f"file size({word})"] = float(file.stat().st_size)
+    return features
 
 
 def _in_tree(point: Point, directory: Path) -> Path | None:

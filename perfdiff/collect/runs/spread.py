@@ -33,8 +33,8 @@ class Spread:
     @property
     def may_link(self) -> bool:
         """Return whether more layouts can be had by linking programs again."""
-        is_open = self.count < min([self.most, *(each.most for each in self.layouts.values())])
-        return is_open and any(each.is_compiled for each in self.layouts.values())
+        is_open = self.count < min([self.most, *(layouts.most for layouts in self.layouts.values())])
+        return is_open and any(layouts.is_compiled for layouts in self.layouts.values())
 
     def grow(self, count: int, limit_s: float = math.inf) -> None:
         """Make layouts until there are `count`, unless that is expected to take longer than `limit_s`: then there are no more for now.
@@ -53,13 +53,13 @@ class Spread:
         if self.count > before:
             self._each_s = (time.monotonic() - started) / (self.count - before)
         if first:
-            self.notes = caveats.layouts_missing({side: each.notes(self.count, asked) for side, each in self.layouts.items()})
+            self.notes = caveats.layouts_missing({side: layouts.notes(self.count, asked) for side, layouts in self.layouts.items()})
 
     def _make(self, number: int, deadline: float) -> bool:
         """Make a layout of each side; return whether all could be."""
         return all(
-            number < each.most and self.upkeep.lay_out(each.built.tree, number, self._relink(each, number, deadline))
-            for each in self.layouts.values()
+            number < layouts.most and self.upkeep.lay_out(layouts.built.tree, number, self._relink(layouts, number, deadline))
+            for layouts in self.layouts.values()
         )
 
     def _relink(self, layouts: Layouts, number: int, deadline: float) -> Callable[[], bool] | None:
@@ -68,4 +68,4 @@ class Spread:
 
     @property
     def _limit_s(self) -> float:
-        return max(each.limit_s for each in self.layouts.values())
+        return max(layouts.limit_s for layouts in self.layouts.values())

@@ -133,7 +133,7 @@ def calls(sides: Sequence[Benchmark], start_s: float) -> int:
     The calls take as long as a run needs to start, and `LEAST_S` at least, at the point where they take least; but no more than
     `MOST_S`, or that time, where they take most.
     """
-    seconds = [point for each in sides for point in each.points.values()]
+    seconds = [point for benchmark in sides for point in benchmark.points.values()]
     if not all(again for _, again in seconds):
         return 1
     least = max(LEAST_S, start_s)

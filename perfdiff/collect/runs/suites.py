@@ -303,9 +303,9 @@ def _common(listings: Sequence[Listing]) -> Iterator[Sequence[Benchmark]]:
     """Yield each benchmark of the last revision, as all of them have it, at the points that all of them have."""
     for name, last in listings[-1].benchmarks.items():
         sides = [listing.benchmarks[name] for listing in listings if name in listing.benchmarks]
-        points = [values for values in last.points if all(values in each.points for each in sides)]
-        if len(sides) == len(listings) and points and all(each.parameters == last.parameters for each in sides):
-            yield [replace(each, points={values: each.points[values] for values in points}) for each in sides]
+        points = [values for values in last.points if all(values in benchmark.points for benchmark in sides)]
+        if len(sides) == len(listings) and points and all(benchmark.parameters == last.parameters for benchmark in sides):
+            yield [replace(benchmark, points={values: benchmark.points[values] for values in points}) for benchmark in sides]
 
 
 def apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:

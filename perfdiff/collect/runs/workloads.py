@@ -1,4 +1,4 @@
-"""Workload points: every combination of a workload's parameters and inputs, with its command made whole."""
+"""Workload points: numbered combination of a workload's parameters and inputs, with its command made whole."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def runs_at(configs: Sequence[WorkloadConfig], points: Sequence[Point]) -> dict[
 
 def points(configs: Sequence[WorkloadConfig], services: Sequence[ServiceConfig] = ()) -> tuple[Point, ...]:
     """Return all points of all workloads, numbered from 0, in the order of the configuration."""
-    found: list[Point] = []
+    numbered: list[Point] = []
     for config in configs:
-        own = [each for each in services if config.services is None or each.name in config.services]
-        outside, served = tuple(each.name for each in own if each.outside), any(not each.outside for each in own)
+        own = [service for service in services if config.services is None or service.name in config.services]
+        outside, served = tuple(service.name for service in own if service.outside), any(not service.outside for service in own)
         for values in itertools.product(*config.values.values()):
             if values in config.left_out:
                 continue
             parameters = dict(zip(config.values, values, strict=True))
             command = filled(config.command, parameters)
-            found.append(Point(len(found), config.name, parameters, command, outside, served, config.min_effect))
-    return tuple(found)
+            numbered.append(Point(len(numbered), config.name, parameters, command, outside, served, config.min_effect))
+    return tuple(numbered)
 
 
 def filled(template: str, parameters: Mapping[str, float | str], written: Callable[[str], str] = shlex.quote) -> str:

@@ -49,19 +49,19 @@ class Proxy:
                 "connections if it ended for want of memory or of open files",
                 slug="proxy-ended",
             )
-        found: dict[str, Any] = json.loads(answer)
-        return found
+        reply: dict[str, Any] = json.loads(answer)
+        return reply
 
     def take(self, where: str) -> Exchanges:
         """Return what has passed since it was last asked; raise WorkloadError where the service could not be reached."""
-        found = self.ask({"take": True})
-        if found["unreachable"]:
+        reply = self.ask({"take": True})
+        if reply["unreachable"]:
             raise WorkloadError(
-                f"the proxy before service {self._name} could not reach it for {found['unreachable']} of {found['connections']} "
-                f"connections ({where}): {found['reason']}; look whether the service ends, or takes no more connections, during a run",
+                f"the proxy before service {self._name} could not reach it for {reply['unreachable']} of {reply['connections']} "
+                f"connections ({where}): {reply['reason']}; look whether the service ends, or takes no more connections, during a run",
                 slug="proxy-target-gone",
             )
-        return Exchanges(connections=found["connections"], failures=found["failures"], **found["passed"])
+        return Exchanges(connections=reply["connections"], failures=reply["failures"], **reply["passed"])
 
 
 @contextmanager

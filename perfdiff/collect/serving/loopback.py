@@ -22,8 +22,8 @@ def accepts(port: int) -> bool:
 
 def answers(url: str) -> bool:
     """Return whether a server answers a request, in whatever way but that it is not ready."""
-    found = status(url)
-    return found is not None and found < NOT_READY
+    code = status(url)
+    return code is not None and code < NOT_READY
 
 
 def status(url: str) -> int | None:
@@ -43,9 +43,9 @@ def free_ports(count: int) -> list[int]:
     """Return ports that nobody uses now."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+        for endpoint in sockets:
+            endpoint.bind((HOST, 0))
+        return [endpoint.getsockname()[1] for endpoint in sockets]
 
 
 def is_taken(port: int) -> bool:

@@ -71,8 +71,8 @@ class Passed:
 
     def add(self, other: Passed) -> None:
         """Add what has passed elsewhere."""
-        for each in fields(self):
-            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
+        for counter in fields(self):
+            setattr(self, counter.name, getattr(self, counter.name) + getattr(other, counter.name))
 
 
 @dataclass(slots=True)
@@ -393,9 +393,9 @@ class Proxy:
 
 def reset(transport: asyncio.Transport) -> None:
     """Close a connection such that its other end is told of a failure."""
-    made = transport.get_extra_info("socket")
-    if made is not None and made.fileno() >= 0:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    connection = transport.get_extra_info("socket")
+    if connection is not None and connection.fileno() >= 0:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
     transport.abort()
 
 

@@ -50,13 +50,13 @@ def taken(execution: Execution, folder: Path) -> Execution:
     Its time is that in which requests were under way; of those in turns, without what client and services waited for a CPU meanwhile. Where
     both were ready at once, some of that is counted twice, on both sides alike.
     """
-    found = results.read(folder / _RESULTS)
-    wall_ns = max(found.elapsed_ns - found.late_ns, _LEAST * found.elapsed_ns)
+    load = results.read(folder / _RESULTS)
+    wall_ns = max(load.elapsed_ns - load.late_ns, _LEAST * load.elapsed_ns)
     behaviour = execution.behaviour
     if behaviour is not None:
-        answers = Shape(sum(kind.made for kind in found.kinds), 0, found.answered, "", "")
+        answers = Shape(sum(kind.made for kind in load.kinds), 0, load.answered, "", "")
         behaviour = replace(behaviour, output=answers)
-    return replace(execution, wall_ns=wall_ns, output=found.answered, requests=found.kinds, behaviour=behaviour)
+    return replace(execution, wall_ns=wall_ns, output=load.answered, requests=load.kinds, behaviour=behaviour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +81,14 @@ class Failures:
 
     def add(self, point: Point, side: Side, requests: tuple[RequestTimes, ...], printed: str = "") -> None:
         """Take notice of a run and what its services printed; raise WorkloadError where all fail, or others than elsewhere or before."""
-        found = _Answered(side, {each.name: each for each in requests}, printed)
+        answered = _Answered(side, {request.name: request for request in requests}, printed)
         other_side = Side.HEAD if side is Side.BASE else Side.BASE
-        earlier = self._seen.setdefault((point.id, side), found)
-        _require_equal(found, replace(earlier, who=f"an earlier run of {side}"), point)
+        earlier = self._seen.setdefault((point.id, side), answered)
+        _require_equal(answered, replace(earlier, who=f"an earlier run of {side}"), point)
         if beside := self._seen.get((point.id, other_side)):
-            _require_equal(found, beside, point)
-            if all(found.failures(kind.name) == kind.made for kind in requests):
-                _fail(found, requests, point)
+            _require_equal(answered, beside, point)
+            if all(answered.failures(kind.name) == kind.made for kind in requests):
+                _fail(answered, requests, point)
         for kind in requests:
             if kind.failed and self._seen.get((point.id, other_side)):
                 remedy = "if the answer is right, list its status in 'expect'"
@@ -112,7 +112,7 @@ def _require_equal(run: _Answered, other: _Answered, point: Point) -> None:
     for name in run.kinds.keys() & other.kinds.keys():
         if run.kinds[name].failed == other.kinds[name].failed:
             continue
-        worse, better = sorted((run, other), key=lambda each: -each.failures(name))
+        worse, better = sorted((run, other), key=lambda answered: -answered.failures(name))
         raise WorkloadError(
             f"{worse.who} {_says(worse.kinds[name])}, {better.who} fails {better.failures(name) or 'none'} of them ({point.label}): what "
             "fails does other work, so that times say nothing; send such a request by hand, or list the status in 'expect' if both answers "
@@ -124,6 +124,6 @@ def _require_equal(run: _Answered, other: _Answered, point: Point) -> None:
 
 def _says(kind: RequestTimes) -> str:
     """Say how requests failed: `answers 500 to GET /x, 12 of 40 requests 'list'`."""
-    reason = max(kind.failed, key=lambda each: kind.failed[each])
+    reason = max(kind.failed, key=lambda failure: kind.failed[failure])
     how = f"answers {reason} to" if reason.isdigit() else f"fails ({reason}) at"
     return f"{how} {kind.example}, {sum(kind.failed.values()):,} of {kind.made:,} requests '{kind.name}'"

@@ -86,8 +86,8 @@ class Served:
 
     def execute(self, executor: Executor) -> Execution:
         """Run the command; the CPU time and the memory of the revision's services are the run's as well. Raise WorkloadError."""
-        (found,) = executed([self], self.command, executor)
-        return found
+        (execution,) = executed([self], self.command, executor)
+        return execution
 
     @property
     def family(self) -> frozenset[int]:
@@ -100,7 +100,7 @@ class Served:
         """Return the processes of all services."""
         return tuple(process for service in self.services for process in sorted(service.family))
 
-    def spent(self, found: Execution, before_ns: float) -> Execution:
+    def spent(self, execution: Execution, before_ns: float) -> Execution:
         """Return a run with what services did in it, which had spent so much CPU time before; raise WorkloadError."""
         exchanges = self.exchanges()
         for service in self.services:
@@ -109,8 +109,8 @@ class Served:
         spent_ns = max(0.0, sum(map(processes.cpu_ns, self.family)) - before_ns)
         peak_bytes = max(map(processes.peak_rss_bytes, self.family), default=0.0)
         if self.is_judged:
-            spent_ns, peak_bytes = found.cpu_ns + spent_ns, max(found.max_rss_bytes, peak_bytes)
-        return replace(found, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges)
+            spent_ns, peak_bytes = execution.cpu_ns + spent_ns, max(execution.max_rss_bytes, peak_bytes)
+        return replace(execution, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges)
 
     def exchanges(self) -> dict[str, Exchanges]:
         """Return what has passed since this was last asked, by service; raise WorkloadError where one could not be reached."""
@@ -119,21 +119,21 @@ class Served:
 
 def executed(served: Sequence[Served], command: Command, executor: Executor) -> list[Execution]:
     """Run a command that drives the services of several runs; return what it cost each of them, and raise WorkloadError."""
-    services = [(each, service) for each in served for service in each.services]
-    before = [sum(map(processes.cpu_ns, each.family)) for each in served]
-    for each in served:
-        each.exchanges()  # what services said to each other before is not the run's
-    running = [(each, service) for each, service in services if service.process.poll() is None]  # others have left a daemon
+    services = [(run, service) for run in served for service in run.services]
+    before = [sum(map(processes.cpu_ns, run.family)) for run in served]
+    for run in served:
+        run.exchanges()  # what services said to each other before is not the run's
+    running = [(run, service) for run, service in services if service.process.poll() is None]  # others have left a daemon
     try:
-        found = executor.execute(replace(command, needs=lambda: all(service.process.poll() is None for _, service in running)))
+        execution = executor.execute(replace(command, needs=lambda: all(service.process.poll() is None for _, service in running)))
     except WorkloadError as error:
-        for each in served:
-            each.exchanges()  # a service that could not be reached is the reason
-        left = next(((each, one) for each, one in running if one.process.poll() is not None and one.is_alive), None)
+        for run in served:
+            run.exchanges()  # a service that could not be reached is the reason
+        left = next(((run, service) for run, service in running if service.process.poll() is not None and service.is_alive), None)
         if left is not None and error.slug == "service-died":
             raise _went_on(left[1], left[0].command.where) from error
         raise
-    return [each.spent(found, before_ns) for each, before_ns in zip(served, before, strict=True)]
+    return [run.spent(execution, before_ns) for run, before_ns in zip(served, before, strict=True)]
 
 
 def died(service: Service, where: str, failure: str = "") -> ServiceFailedError:

@@ -74,11 +74,11 @@ class Services:
     @contextmanager
     def around(self, situation: Situation, executor: Executor) -> Iterator[Served]:
         """Have the services of a run ready for the length of a `with` block; raise WorkloadError where one is not, or fails."""
-        wanted = [each for each in self.configs if situation.names is None or each.name in situation.names]
+        wanted = [config for config in self.configs if situation.names is None or config.name in situation.names]
         up: list[Service] = []
         with ExitStack() as stack:
             try:
-                for config in sorted(wanted, key=lambda each: not each.is_kept):
+                for config in sorted(wanted, key=lambda config: not config.is_kept):
                     up.append(self._ready(config, situation, up, stack, executor))
                     if config.setup:
                         executor.execute(_chore(up, config.setup, "setup", situation))
@@ -98,11 +98,11 @@ class Services:
 
     def _ready(self, config: ServiceConfig, situation: Situation, up: Sequence[Service], stack: ExitStack, executor: Executor) -> Service:
         """Return a service that is ready, started unless it is kept and was; `stack` ends it if it is not kept."""
-        kept = self._kept.get((config.name, situation.seat))
-        if kept is not None:
-            if not kept.is_alive:
-                raise died(kept, situation.command.where)
-            return kept
+        earlier = self._kept.get((config.name, situation.seat))
+        if earlier is not None:
+            if not earlier.is_alive:
+                raise died(earlier, situation.command.where)
+            return earlier
         for attempt in range(1, _ATTEMPTS + 1):
             with ExitStack() as fresh:
                 service = fresh.enter_context(self._running(config, situation, up, executor))
@@ -129,9 +129,9 @@ class Services:
             return service
         if self._own_delay is None:
             self._own_delay = links.own_delay()
-        told = links.settings(link, self._own_delay, self.seed + self._started)
+        settings = links.settings(link, self._own_delay, self.seed + self._started)
         self._started += 1
-        return replace(service, proxy=stack.enter_context(links.proxied(service.config.name, int(service.places[PORT]), told)))
+        return replace(service, proxy=stack.enter_context(links.proxied(service.config.name, int(service.places[PORT]), settings)))
 
     @contextmanager
     def _running(self, config: ServiceConfig, situation: Situation, up: Sequence[Service], executor: Executor) -> Iterator[Service]:
@@ -340,5 +340,5 @@ def _sign(probe: str, service: Service) -> str:
     url = _filled(probe, {}, service.places)
     if not service.is_alive:
         return f"{url} answers"
-    found = loopback.status(url)
-    return f"{url} answers with a status below {loopback.NOT_READY} ({f'now it is {found}' if found else 'nobody answers there'})"
+    code = loopback.status(url)
+    return f"{url} answers with a status below {loopback.NOT_READY} ({f'now it is {code}' if code else 'nobody answers there'})"

@@ -81,7 +81,7 @@ class Differences:
     def _met_beside(self, side: Side, accesses: Accesses) -> Iterator[str]:
         """Yield what a run met of the build's folder outside of its tree, and that is not the same on the other side."""
         own = self.builds[side]
-        (other,) = (build for each, build in self.builds.items() if each is not side)
+        (other,) = (build for other_side, build in self.builds.items() if other_side is not side)
         for path in _all_paths(accesses):
             name = _below(own.beside, path)
             if name and _below(own.tree, path) is None:

@@ -107,8 +107,8 @@ class PristineTree:
 
     def stands(self, path: str) -> bool:
         """Return whether `path` should be a folder and is the one that it was, whatever it holds."""
-        found, should = status(self.tree / path), self._expected(path)
-        return bool(found and should and found.is_folder and should.is_folder and found.inode == should.inode)
+        live, should = status(self.tree / path), self._expected(path)
+        return bool(live and should and live.is_folder and should.is_folder and live.inode == should.inode)
 
     def is_new(self, path: str) -> bool:
         """Return whether something stands at `path`, and nothing should."""
@@ -182,10 +182,10 @@ class PristineTree:
 
     def _note(self, path: str) -> None:
         """Take what stands at `path` now for what should; a folder keeps its mode and time, which it gets by `_settle`."""
-        found, should = status(self.tree / path), self._expected(path)
-        if found is None or should is None:
+        live, should = status(self.tree / path), self._expected(path)
+        if live is None or should is None:
             return
-        noted = should._replace(inode=found.inode) if should.is_folder else found
+        noted = should._replace(inode=live.inode) if should.is_folder else live
         layer = self._layer_of(path)
         (layer.left if layer else self._built)[path] = noted
 
@@ -203,21 +203,21 @@ class PristineTree:
         self.put_back(differing)
 
     def _is_as_copied(self, path: str, live: Mapping[str, Status], *, contents: bool) -> bool:
-        kept, found = self._built.get(path), live.get(path)
-        if kept is None or found is None or kept[:3] != found[:3]:
+        built, standing = self._built.get(path), live.get(path)
+        if built is None or standing is None or built[:3] != standing[:3]:
             return False
-        return not contents or same_content(self._copy / path, self.tree / path, found)
+        return not contents or same_content(self._copy / path, self.tree / path, standing)
 
     def _scanned(self) -> set[str]:
         """Return all paths that differ, but for files of which the time of status alone does, as by a hard link to them."""
         live, expected = scan(self.tree), self._all_expected()
         differing = expected.keys() - live.keys()
-        for path, found in live.items():
+        for path, standing in live.items():
             should = expected.get(path)
-            if found == should:
+            if standing == should:
                 continue
-            is_touched = should and found._replace(ctime_ns=0) == should._replace(ctime_ns=0)
-            if is_touched and same_content(self._master(path), self.tree / path, found):
+            is_touched = should and standing._replace(ctime_ns=0) == should._replace(ctime_ns=0)
+            if is_touched and same_content(self._master(path), self.tree / path, standing):
                 self._note(path)
             else:
                 differing.add(path)
@@ -237,13 +237,13 @@ class PristineTree:
     def _clear(self, path: str) -> bool:
         """Remove what stands at `path` unless it is the folder that should; return whether nothing stands there now."""
         place = self.tree / path
-        found = status(place)
-        if found is None:
+        standing = status(place)
+        if standing is None:
             return True
         if self.stands(path):
             return False
         _make_writable(place.parent)
-        if found.is_folder:
+        if standing.is_folder:
             remove_folder(place)
         else:
             place.unlink()
@@ -293,8 +293,8 @@ def _make_writable(folder: Path) -> None:
         folder.chmod(stat.S_IRWXU)
 
 
-def _is_folder(found: Status | None) -> bool:
-    return found is not None and found.is_folder
+def _is_folder(status: Status | None) -> bool:
+    return status is not None and status.is_folder
 
 
 def _parent(path: str) -> str:

@@ -43,69 +43,69 @@ def status(path: Path | str) -> Status | None:
         return None
 
 
-def _status(found: os.stat_result) -> Status:
-    if stat.S_ISDIR(found.st_mode):
-        return Status(found.st_mode, 0, found.st_mtime_ns, 0, found.st_ino)
-    return Status(found.st_mode, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+def _status(result: os.stat_result) -> Status:
+    if stat.S_ISDIR(result.st_mode):
+        return Status(result.st_mode, 0, result.st_mtime_ns, 0, result.st_ino)
+    return Status(result.st_mode, result.st_size, result.st_mtime_ns, result.st_ctime_ns, result.st_ino)
 
 
 def scan(root: Path) -> dict[str, Status]:
     """Return the status of all below `root` by its path, that of `root` by ""; links are not followed, nor is what denies reading."""
-    found: dict[str, Status] = {}
+    statuses: dict[str, Status] = {}
     folders = [""]
     with contextlib.suppress(FileNotFoundError):
-        found[""] = _status(os.lstat(root))
+        statuses[""] = _status(os.lstat(root))
     while folders:
         folder = folders.pop()
         above = f"{folder}/" if folder else ""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError, PermissionError), os.scandir(f"{root}/{folder}") as entries:
             for entry in entries:
                 path = above + entry.name
-                found[path] = _status(entry.stat(follow_symlinks=False))
+                statuses[path] = _status(entry.stat(follow_symlinks=False))
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(path)
-    return found
+    return statuses
 
 
 def copy_all(source: Path, target: Path, statuses: Mapping[str, Status]) -> None:
     """Copy these paths of `source` to `target`, with modes, times, links and hard links between them; raise OSError."""
     copied: dict[int, Path] = {}
-    made: set[Path] = set()
-    for path, found in sorted(statuses.items()):
+    folders: set[Path] = set()
+    for path, status in sorted(statuses.items()):
         place = target / path
-        if place.parent not in made:
+        if place.parent not in folders:
             place.parent.mkdir(parents=True, exist_ok=True)
-            made.add(place.parent)
-        if stat.S_ISREG(found.mode) and found.inode in copied:
-            place.hardlink_to(copied[found.inode])
+            folders.add(place.parent)
+        if stat.S_ISREG(status.mode) and status.inode in copied:
+            place.hardlink_to(copied[status.inode])
         else:
-            copy(source / path, place, found)
-            copied[found.inode] = place
-    for path in sorted((path for path, found in statuses.items() if found.is_folder), reverse=True):
+            copy(source / path, place, status)
+            copied[status.inode] = place
+    for path in sorted((path for path, status in statuses.items() if status.is_folder), reverse=True):
         settle(target / path, statuses[path])
 
 
-def copy(source: Path, target: Path, found: Status) -> None:
+def copy(source: Path, target: Path, status: Status) -> None:
     """Make a copy where nothing stands; a folder's contents, mode and time are left to the caller, and sockets have no copy."""
-    if found.is_folder:
+    if status.is_folder:
         target.mkdir(exist_ok=True)
-    elif stat.S_ISLNK(found.mode):
+    elif stat.S_ISLNK(status.mode):
         target.symlink_to(source.readlink())
-        os.utime(target, ns=(found.mtime_ns, found.mtime_ns), follow_symlinks=False)
-    elif stat.S_ISREG(found.mode):
-        _copy_file(source, target, found)
-    elif stat.S_ISFIFO(found.mode):
+        os.utime(target, ns=(status.mtime_ns, status.mtime_ns), follow_symlinks=False)
+    elif stat.S_ISREG(status.mode):
+        _copy_file(source, target, status)
+    elif stat.S_ISFIFO(status.mode):
         os.mkfifo(target)
-        settle(target, found)
+        settle(target, status)
 
 
-def settle(path: Path, found: Status) -> None:
+def settle(path: Path, status: Status) -> None:
     """Give a file or folder, no link, its mode and time."""
-    path.chmod(stat.S_IMODE(found.mode))
-    os.utime(path, ns=(found.mtime_ns, found.mtime_ns))
+    path.chmod(stat.S_IMODE(status.mode))
+    os.utime(path, ns=(status.mtime_ns, status.mtime_ns))
 
 
-def _copy_file(source: Path, target: Path, found: Status) -> None:
+def _copy_file(source: Path, target: Path, status: Status) -> None:
     """Copy a file with its mode and time; the kernel shares the blocks where the file system can (btrfs, XFS)."""
     with open(source, "rb", buffering=0) as read, open(target, "xb", buffering=0) as written:  # noqa: PTH123 (half the time of Path.open)
         try:
@@ -118,19 +118,19 @@ def _copy_file(source: Path, target: Path, found: Status) -> None:
             shutil.copyfileobj(read, whole)
             whole.flush()
             whole.detach()
-        os.fchmod(written.fileno(), stat.S_IMODE(found.mode))
-        os.utime(written.fileno(), ns=(found.mtime_ns, found.mtime_ns))
+        os.fchmod(written.fileno(), stat.S_IMODE(status.mode))
+        os.utime(written.fileno(), ns=(status.mtime_ns, status.mtime_ns))
 
 
-def same_content(kept: Path, live: Path, found: Status) -> bool:
+def same_content(copied: Path, live: Path, status: Status) -> bool:
     """Return whether two files, links or others of one kind and size have the same contents."""
-    if stat.S_ISLNK(found.mode):
-        return kept.readlink() == live.readlink()
-    if not stat.S_ISREG(found.mode):
+    if stat.S_ISLNK(status.mode):
+        return copied.readlink() == live.readlink()
+    if not stat.S_ISREG(status.mode):
         return True
-    with kept.open("rb") as one, live.open("rb") as other:
-        while part := one.read(1 << 16):
-            if part != other.read(1 << 16):
+    with copied.open("rb") as master, live.open("rb") as current:
+        while part := master.read(1 << 16):
+            if part != current.read(1 << 16):
                 return False
     return True
 
@@ -138,8 +138,8 @@ def same_content(kept: Path, live: Path, found: Status) -> bool:
 def hard_links(statuses: Mapping[str, Status]) -> dict[str, tuple[str, ...]]:
     """Return the other names of each file that has several."""
     names = defaultdict(list)
-    for path, found in statuses.items():
-        if stat.S_ISREG(found.mode):
-            names[found.inode].append(path)
+    for path, status in statuses.items():
+        if stat.S_ISREG(status.mode):
+            names[status.inode].append(path)
     groups = (group for group in names.values() if len(group) > 1)
     return {path: tuple(other for other in group if other != path) for group in groups for path in group}

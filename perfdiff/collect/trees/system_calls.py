@@ -113,8 +113,8 @@ class Machine:
 
     def call(self, number: int, architecture: int) -> PathCall:
         """Return what a reported call is; one of another interface of the kernel may be anything."""
-        known = self.calls.get(number) if architecture == self.architecture else None
-        return known or PathCall(Kind.BLIND)
+        path_call = self.calls.get(number) if architecture == self.architecture else None
+        return path_call or PathCall(Kind.BLIND)
 
     @property
     def filter(self) -> bytes:

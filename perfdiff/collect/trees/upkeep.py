@@ -137,23 +137,23 @@ class Upkeep:
 
         Where there is nothing to link, the tree is the same in each layout.
         """
-        found = self._tree(tree)
+        pristine = self._tree(tree)
         with store_errors(tree):
-            if found.has_layer(_layout(layout)):  # both sides are one revision
+            if pristine.has_layer(_layout(layout)):  # both sides are one revision
                 return True
         if relink is None:
-            found.keep_empty_layer(_layout(layout))
+            pristine.keep_empty_layer(_layout(layout))
             return True
-        return self._kept((found,), _layout(layout), relink)
+        return self._kept((pristine,), _layout(layout), relink)
 
     def close(self) -> None:
         """Leave all trees as their builds did; raise StoreError."""
         self._left, self._sources = {}, {}
         with contextlib.ExitStack() as stack:
             while self._trees:
-                tree, found = self._trees.popitem()
+                tree, pristine = self._trees.popitem()
                 stack.enter_context(store_errors(tree))
-                stack.callback(found.close)
+                stack.callback(pristine.close)
 
     def _byte_code(self, tree: Path, changed: Sequence[str]) -> set[str]:
         """Return which of the files that are new in a tree are byte code of sources for which some was set aside, with new folders."""

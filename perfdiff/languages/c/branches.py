@@ -122,14 +122,14 @@ class _Planner:
         if index is None or (part := parts[index]) is None:
             return None
         places = [self._place(child) for child in inner]
-        found = next((index for index, place in enumerate(places) if place is not None and place.start == part[0]), None)
-        if found is None or not self._is_decided_at_run_time(inner[found]):
+        position = next((index for index, place in enumerate(places) if place is not None and place.start == part[0]), None)
+        if position is None or not self._is_decided_at_run_time(inner[position]):
             return None
         if node._kind_id != _DO:
-            follower = places[found + 1 if node._kind_id == _IF else -1]
+            follower = places[position + 1 if node._kind_id == _IF else -1]
             if follower is None or follower.start <= closing:
                 return None
-        condition = places[found]
+        condition = places[position]
         return None if condition is None else condition._replace(end=part[1])
 
     def _choice(self, node: Cursor) -> _Place | None:
@@ -195,7 +195,7 @@ class _Planner:
         if identity not in self._constants:
             self._constants[identity] = _CONSTANT  # one that names itself ends here
             contents = [self._content(child) for child in children(variable)]
-            self._constants[identity] = _Content(any(one.variable for one in contents), any(one.call for one in contents))
+            self._constants[identity] = _Content(any(content.variable for content in contents), any(content.call for content in contents))
         return self._constants[identity]
 
 

@@ -30,12 +30,12 @@ class BuiltFiles:
 
 def look_through(tree: Path) -> BuiltFiles:
     """Return the files of a built tree, by what their first bytes say."""
-    found: dict[str, list[str]] = {kind: [] for kind in ("objects", "archives", "programs", "bitcode")}
+    by_kind: dict[str, list[str]] = {kind: [] for kind in ("objects", "archives", "programs", "bitcode")}
     for name in _walk(tree):
         kind = _kind(tree / name)
         if kind is not None:
-            found[kind].append(name)
-    return BuiltFiles(**{kind: tuple(names) for kind, names in found.items()})
+            by_kind[kind].append(name)
+    return BuiltFiles(**{kind: tuple(names) for kind, names in by_kind.items()})
 
 
 def _walk(tree: Path) -> Iterator[str]:

@@ -25,8 +25,8 @@ class CodeGraph:
     def of(cls, objects: Mapping[str, ObjectCode]) -> CodeGraph:
         """Return the graph of objects by name."""
         homes, code, digests = defaultdict[str, list[str]](list), defaultdict[str, list[Node]](list), defaultdict[str, set[bytes]](set)
-        for name, one in sorted(objects.items()):
-            for atom in one.atoms.values():
+        for name, code_of_object in sorted(objects.items()):
+            for atom in code_of_object.atoms.values():
                 digests[atom.name].add(atom.digest)
                 if not atom.name.startswith((STATIC, WHOLE)):
                     homes[atom.name].append(name)
@@ -34,21 +34,21 @@ class CodeGraph:
                     code[family(atom.name)].append((name, atom.name))
         return cls(
             objects=objects,
-            homes={name: tuple(found) for name, found in homes.items()},
-            code={name: tuple(found) for name, found in code.items()},
-            digests={name: frozenset(found) for name, found in digests.items()},
+            homes={name: tuple(holders) for name, holders in homes.items()},
+            code={name: tuple(nodes) for name, nodes in code.items()},
+            digests={name: frozenset(variants) for name, variants in digests.items()},
         )
 
     def nodes(self) -> Iterator[tuple[Node, Atom]]:
         """Yield all atoms."""
-        for name, one in self.objects.items():
-            for atom in one.atoms.values():
+        for name, code_of_object in self.objects.items():
+            for atom in code_of_object.atoms.values():
                 yield (name, atom.name), atom
 
     def atom(self, node: Node) -> Atom | None:
         """Return the atom of a node, or None where its object has none of this name."""
-        found = self.objects.get(node[0])
-        return None if found is None else found.atoms.get(node[1])
+        code_of_object = self.objects.get(node[0])
+        return None if code_of_object is None else code_of_object.atoms.get(node[1])
 
     def led_to(self, node: Node, atom: Atom) -> Iterator[Node]:
         """Yield what an atom refers to, as far as the build defines it."""
@@ -59,9 +59,9 @@ class CodeGraph:
                 yield from ((home, name) for home in self.homes.get(name, ()))
 
 
-def differences(one: CodeGraph, other: CodeGraph) -> frozenset[Node]:
-    """Return the nodes of `one` that `other` has not: in the object of the same name, or, moved there, in any that is its only one."""
-    return frozenset(node for node, atom in one.nodes() if not _is_in(other, node, atom))
+def differences(graph: CodeGraph, other: CodeGraph) -> frozenset[Node]:
+    """Return the nodes of `graph` that `other` has not: in the object of the same name, or, moved there, in any that is its only one."""
+    return frozenset(node for node, atom in graph.nodes() if not _is_in(other, node, atom))
 
 
 def _is_in(other: CodeGraph, node: Node, atom: Atom) -> bool:
@@ -76,7 +76,7 @@ def leading_to(graph: CodeGraph, changed: frozenset[Node]) -> frozenset[Node]:
     users: dict[Node, list[Node]] = defaultdict(list)
     for node, atom in graph.nodes():
         for target in graph.led_to(node, atom):
-            found = graph.atom(target)
-            if found is not None and not found.is_code:
+            atom_at = graph.atom(target)
+            if atom_at is not None and not atom_at.is_code:
                 users[target].append(node)
     return frozenset(closure(changed, lambda node: users.get(node, ())))

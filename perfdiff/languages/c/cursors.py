@@ -209,14 +209,14 @@ def _size(path: Path) -> int:
 
 def subtree(root: Cursor, stop: frozenset[int] = frozenset()) -> list[tuple[Cursor, Cursor]]:
     """Return everything below `root` as (cursor, parent) in source order; what lies below kinds of `stop` is left out."""
-    found: list[tuple[Cursor, Cursor]] = []
+    pairs: list[tuple[Cursor, Cursor]] = []
 
     def visit(cursor: Cursor, parent: Cursor, _: object) -> int:
-        found.append((cursor, parent))
+        pairs.append((cursor, parent))
         return _CONTINUE if cursor._kind_id in stop else _RECURSE
 
     native.clang_visitChildren(root, _VISITOR(visit), None)
-    return found
+    return pairs
 
 
 def body_among(nodes: list[tuple[Cursor, Cursor]], function: Cursor) -> Body | None:
@@ -231,14 +231,14 @@ def body_among(nodes: list[tuple[Cursor, Cursor]], function: Cursor) -> Body | N
 
 def children(root: Cursor) -> list[Cursor]:
     """Return the direct children of `root`."""
-    found: list[Cursor] = []
+    cursors: list[Cursor] = []
 
     def visit(cursor: Cursor, _parent: Cursor, _: object) -> int:
-        found.append(cursor)
+        cursors.append(cursor)
         return _CONTINUE
 
     native.clang_visitChildren(root, _VISITOR(visit), None)
-    return found
+    return cursors
 
 
 def spelling(cursor: Cursor) -> str:
@@ -273,10 +273,10 @@ def overridden(cursor: Cursor) -> list[Cursor]:
     """Return the methods that a method overrides directly."""
     array, size = POINTER(cindex.Cursor)(), c_uint()
     native.clang_getOverriddenCursors(cursor, byref(array), byref(size))
-    found = [cindex.Cursor.from_buffer_copy(array[index]) for index in range(size.value)]
+    methods = [cindex.Cursor.from_buffer_copy(array[index]) for index in range(size.value)]
     if array:
         native.clang_disposeOverriddenCursors(array)
-    return found
+    return methods
 
 
 def template_of(cursor: Cursor) -> Cursor:

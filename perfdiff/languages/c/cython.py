@@ -43,37 +43,37 @@ def is_helper(name: str) -> bool:
 
 def stable_key(key: str) -> str:
     """Return the key, or the name, of a function of Cython's without its number in its module, which moves with each that is added."""
-    found = _MADE.search(key) if "__pyx_" in key else None
-    if found is None:
+    match = _MADE.search(key) if "__pyx_" in key else None
+    if match is None:
         return key
-    *_, last = _parts(found["rest"])
-    return f"{key[: found.end() - len(last)]}{_NUMBERED.sub('', last, count=1) if last[:1].isdigit() else last}{key[found.end() :]}"
+    *_, last = _parts(match["rest"])
+    return f"{key[: match.end() - len(last)]}{_NUMBERED.sub('', last, count=1) if last[:1].isdigit() else last}{key[match.end() :]}"
 
 
-def as_written(made: FunctionDefinition, source: bytes, tree: Path) -> FunctionDefinition:
+def as_written(function: FunctionDefinition, source: bytes, tree: Path) -> FunctionDefinition:
     """Return a function of a file that Cython made, whose content is `source`, as it was written: its name, and its place and text."""
-    text = source[made.start : made.end]
-    uses = frozenset(key for key in made.uses if not _TABLES.match(key))
+    text = source[function.start : function.end]
+    uses = frozenset(key for key in function.uses if not _TABLES.match(key))
     tokens = map(stable_key, lexer.tokens(_LINE_OF_ERROR.sub(rb"\1", text)))
-    found = replace(made, tokens=digest(tokens), uses=uses)
-    if _LOADING.fullmatch(made.name) and (module := _MODULE.search(source, made.start)):
+    cleaned = replace(function, tokens=digest(tokens), uses=uses)
+    if _LOADING.fullmatch(function.name) and (module := _MODULE.search(source, function.start)):
         loading = f"{module[1].decode()}.<module>"
-        return replace(found, name=loading, names=(loading, *made.names), loads=True)
-    name = python_name(made.name)
+        return replace(cleaned, name=loading, names=(loading, *function.names), loads=True)
+    name = python_name(function.name)
     if name is None:
-        return found
-    shown = f"{name} (its arguments)" if made.name.startswith(_WRAPPER) else name
-    return replace(found, name=shown, names=(shown, *made.names), written=_written(made, name, source, tree))
+        return cleaned
+    shown = f"{name} (its arguments)" if function.name.startswith(_WRAPPER) else name
+    return replace(cleaned, name=shown, names=(shown, *function.names), written=_written(function, name, source, tree))
 
 
-def lines(made: str, text: Sequence[str], tree: Path) -> dict[int, tuple[str, int]]:
+def lines(c_file: str, text: Sequence[str], tree: Path) -> dict[int, tuple[str, int]]:
     """Return by the numbers of lines of a C file in which .pyx file, and in which line of it, they were written; {} for any other file.
 
     A line is that of the last comment above it in its function.
     """
-    found: dict[int, tuple[str, int]] = {}
+    places: dict[int, tuple[str, int]] = {}
     if not (text and is_made(text[0].encode())):
-        return found
+        return places
     files: dict[str, str | None] = {}
     place: re.Match[str] | None = None
     written: tuple[str, int] | None = None
@@ -82,26 +82,26 @@ def lines(made: str, text: Sequence[str], tree: Path) -> dict[int, tuple[str, in
         if begun:
             place, written = begun, None
         elif place and line == "*/":
-            told = place["file"]
-            if told not in files:
-                path = _source(told, made, tree)
-                files[told] = path.resolve().relative_to(tree.resolve()).as_posix() if path else None
-            file = files[told]
+            path_in_comment = place["file"]
+            if path_in_comment not in files:
+                path = _source(path_in_comment, c_file, tree)
+                files[path_in_comment] = path.resolve().relative_to(tree.resolve()).as_posix() if path else None
+            file = files[path_in_comment]
             written = (file, int(place["line"])) if file else None
             place = None
         elif written:
-            found[number] = written
+            places[number] = written
         if line.startswith("}"):
             written = None
-    return found
+    return places
 
 
 def python_name(name: str) -> str | None:
     """Return `module.Class.function` of the name that Cython gave a function in C, None of another function."""
-    found = _MADE.fullmatch(name)
-    if found is None:
+    match = _MADE.fullmatch(name)
+    if match is None:
         return None
-    *scopes, last = _parts(found["rest"])
+    *scopes, last = _parts(match["rest"])
     return ".".join((*scopes, _NUMBERED.sub("", last, count=1) if last[:1].isdigit() else last))
 
 
@@ -116,31 +116,31 @@ def _parts(mangled: str) -> Iterator[str]:
     yield mangled
 
 
-def _written(made: FunctionDefinition, name: str, source: bytes, tree: Path) -> Written | None:
+def _written(function: FunctionDefinition, name: str, source: bytes, tree: Path) -> Written | None:
     """Return where a function was written, by the last comment above it that shows its first line; None where that is not known."""
     own = re.compile(rb"\b(?:c?p?def|c?p?class|property)\b.*\b%s\b" % re.escape(name.rpartition(".")[2]).encode())
-    above = list(_PLACE.finditer(source, max(0, made.start - 200_000), made.start))
+    above = list(_PLACE.finditer(source, max(0, function.start - 200_000), function.start))
     for place in reversed(above[-_SEARCHED:]):
         marked = next((line for line in place["text"].splitlines() if line.endswith(_ARROW)), b"")
         if own.search(marked):
-            path = _source(place["file"].decode(errors="replace"), made.file, tree)
+            path = _source(place["file"].decode(errors="replace"), function.file, tree)
             return _block(path, tree, int(place["line"])) if path else None
     return None
 
 
-def _source(told: str, made: str, tree: Path) -> Path | None:
+def _source(path_in_comment: str, c_file: str, tree: Path) -> Path | None:
     """Return the file that Cython tells of in what it made: by its path in the tree, beside that, or where paths end so."""
-    beside = tree / PurePosixPath(made).parent / PurePosixPath(told).name
-    named = (path for path in (tree / told, beside) if path.is_file() and path.resolve().is_relative_to(tree.resolve()))
-    return next(named, None) or _ending(told, tree)
+    beside = tree / PurePosixPath(c_file).parent / PurePosixPath(path_in_comment).name
+    named = (path for path in (tree / path_in_comment, beside) if path.is_file() and path.resolve().is_relative_to(tree.resolve()))
+    return next(named, None) or _ending(path_in_comment, tree)
 
 
 @lru_cache(maxsize=64)
-def _ending(told: str, tree: Path) -> Path | None:
+def _ending(path_in_comment: str, tree: Path) -> Path | None:
     """Return the file of a tree whose path ends as Cython tells it from a folder that is not known, the one nearest to the root."""
-    parts = [part for part in PurePosixPath(told).parts if part not in ("..", "/")]
-    found = (path for path in tree.rglob(parts[-1]) if path.is_file() and list(path.parts[-len(parts) :]) == parts) if parts else ()
-    return min(found, key=lambda path: (len(path.parts), path), default=None)
+    parts = [part for part in PurePosixPath(path_in_comment).parts if part not in ("..", "/")]
+    matching = (path for path in tree.rglob(parts[-1]) if path.is_file() and list(path.parts[-len(parts) :]) == parts) if parts else ()
+    return min(matching, key=lambda path: (len(path.parts), path), default=None)
 
 
 def _block(path: Path, tree: Path, number: int) -> Written | None:

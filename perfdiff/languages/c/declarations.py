@@ -118,9 +118,9 @@ def describe_global(cursor: Cursor, unit: Any, places: SourcePositions, referenc
     tokens = lexer.tokens(text)
     uses, calls = set(references.value_types(kind)), frozenset[str]()
     if any(map(lexer.is_word, tokens[1:])):  # a table of plain numbers refers to nothing, and may be large
-        found = walk(cursor, references)
-        uses |= found.uses
-        calls = frozenset(found.calls)
+        initialiser = walk(cursor, references)
+        uses |= initialiser.uses
+        calls = frozenset(initialiser.calls)
     key = references.global_key(cursor)
     kind._tu = unit
     spelling = stable_spelling(kind.get_canonical().spelling)
@@ -185,25 +185,25 @@ class Macros:
             self._expansions.setdefault(place.file, []).append((place.offset, self._meant(cursor, name)))
 
     def _meant(self, cursor: Cursor, name: str) -> str:
-        known = [macro.key for macro in self._definitions[name]]
-        if len(set(known)) > 1:
+        keys = [macro.key for macro in self._definitions[name]]
+        if len(set(keys)) > 1:
             definition = native.clang_getCursorReferenced(cursor)
             place = None if is_null(definition) else self.places.of(definition)
-            if place is not None and (key := f"macro:{name}@{place.file}") in known:
+            if place is not None and (key := f"macro:{name}@{place.file}") in keys:
                 return key
-        return known[0]
+        return keys[0]
 
     def within(self, file: str, start: int, end: int, holes: Iterable[tuple[int, int]] = ()) -> set[str]:
         """Return the keys of the macros expanded between two offsets, outside of `holes`."""
         expansions = self._expansions.get(file, [])
         first = bisect_left(expansions, (start, ""))
-        found = set()
+        keys = set()
         for offset, key in expansions[first:]:
             if offset >= end:
                 break
             if not any(hole_start <= offset < hole_end for hole_start, hole_end in holes):
-                found.add(key)
-        return found
+                keys.add(key)
+        return keys
 
     def sort(self) -> None:
         """Order the expansions by offset, once all of them are known; headers may be met several times."""
@@ -233,8 +233,8 @@ class Macros:
         used = [key for offset, key in expansions[bisect_left(expansions, (use, "")) :] if offset == use]
         first = next(lexer.scan(self.places.source(file), use), (use, b""))[1].decode("latin-1")
         keys = [key for key in used if self._by_key[key][0].name == first]
-        known = [found for key in keys for found in self._bodies(key, ())]
-        fitting = [(macro, body) for macro, body in known if all(word.decode("latin-1") in name for word in body.words)]
+        bodies = [body for key in keys for body in self._bodies(key, ())]
+        fitting = [(macro, body) for macro, body in bodies if all(word.decode("latin-1") in name for word in body.words)]
         lengths = [sum(map(len, body.words)) for _, body in fitting]
         if not fitting or lengths.count(max(lengths)) > 1:
             return None
@@ -249,7 +249,7 @@ class Macros:
         for part in parts(macro.text):
             if isinstance(part, Body):
                 yield macro, part
-            elif len(inner := sorted({one.key for one in self._definitions.get(part.decode("latin-1"), ())})) == 1:
+            elif len(inner := sorted({used.key for used in self._definitions.get(part.decode("latin-1"), ())})) == 1:
                 yield from self._bodies(inner[0], (*path, key))
 
     def describe(self, key: str) -> Dependency:

@@ -141,30 +141,30 @@ def _read(content: bytes) -> Elf:
     count = file.num_sections()
     if count * _SECTION_BYTES > len(content) or file["e_shentsize"] not in (0, _SECTION_BYTES):
         raise DamagedElfError("its section headers lie outside of it")
-    found = list(file.iter_sections())
-    contents = {index: _content(content, one) for index, one in enumerate(found)}
+    headers = list(file.iter_sections())
+    contents = {index: _content(content, header) for index, header in enumerate(headers)}
     relocations: dict[int, bytes] = {}
-    for index, one in enumerate(found):
-        if one["sh_type"] == _REL and file["e_type"] == OBJECT and _is_loaded(found, one["sh_info"]):
+    for index, header in enumerate(headers):
+        if header["sh_type"] == _REL and file["e_type"] == OBJECT and _is_loaded(headers, header["sh_info"]):
             raise DamagedElfError("its relocations have no addends")
-        if one["sh_type"] == _RELA and file["e_type"] == OBJECT:
-            relocations[one["sh_info"]] = relocations.get(one["sh_info"], b"") + contents[index]
-    symbols = _symbols(found, contents)
+        if header["sh_type"] == _RELA and file["e_type"] == OBJECT:
+            relocations[header["sh_info"]] = relocations.get(header["sh_info"], b"") + contents[index]
+    symbols = _symbols(headers, contents)
     sections = {
-        index: _section(one, contents[index], relocations.get(index, b""), len(symbols))
-        for index, one in enumerate(found)
-        if _is_loaded(found, index)
+        index: _section(header, contents[index], relocations.get(index, b""), len(symbols))
+        for index, header in enumerate(headers)
+        if _is_loaded(headers, index)
     }
     if not sections:
         raise DamagedElfError("no section headers")
-    dynamic = [one for one in found if one["sh_type"] == "SHT_DYNAMIC"]
+    dynamic = [header for header in headers if header["sh_type"] == "SHT_DYNAMIC"]
     return Elf(
         kind=file["e_type"],
         machine=file["e_machine"],
         sections=sections,
         symbols=symbols,
-        needed=tuple(tag.needed for one in dynamic[:1] for tag in one.iter_tags("DT_NEEDED")),  # in order
-        has_lto=any(one.name.startswith(_LTO) for one in found),
+        needed=tuple(tag.needed for header in dynamic[:1] for tag in header.iter_tags("DT_NEEDED")),  # in order
+        has_lto=any(header.name.startswith(_LTO) for header in headers),
     )
 
 
@@ -202,8 +202,8 @@ def _section(section: Any, content: bytes, raw: bytes, symbols: int) -> Section:
 
 
 def _symbols(sections: list[Any], contents: dict[int, bytes]) -> tuple[Symbol, ...]:
-    tables = [index for index, one in enumerate(sections) if one["sh_type"] == _SYMBOLS]
-    tables = tables or [index for index, one in enumerate(sections) if one["sh_type"] == "SHT_DYNSYM"]
+    tables = [index for index, header in enumerate(sections) if header["sh_type"] == _SYMBOLS]
+    tables = tables or [index for index, header in enumerate(sections) if header["sh_type"] == "SHT_DYNSYM"]
     if not tables:
         return ()
     raw = contents[tables[0]]
@@ -223,8 +223,8 @@ def _symbols(sections: list[Any], contents: dict[int, bytes]) -> tuple[Symbol, .
 def _homes(table: Any, sections: list[Any], contents: dict[int, bytes], index: int) -> list[int]:
     """Return the section of each symbol; where there are more sections than 16 bits count, they stand in a table of their own."""
     homes: list[int] = table["section"].astype(np.int64).tolist()
-    for number, one in enumerate(sections):
-        if one["sh_type"] == _EXTENDED_INDICES and one["sh_link"] == index:
+    for number, header in enumerate(sections):
+        if header["sh_type"] == _EXTENDED_INDICES and header["sh_link"] == index:
             wide = np.frombuffer(contents[number][: 4 * len(homes)], dtype="<u4").tolist()
             if len(wide) != len(homes):
                 raise DamagedElfError("its symbols lack sections")

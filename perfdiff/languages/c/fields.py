@@ -62,8 +62,8 @@ def _cursors(command: CompileCommand) -> tuple[Any, ...]:
 @functools.lru_cache(maxsize=_KEPT)
 def _variables(command: CompileCommand) -> Mapping[str, Any]:
     """Return the types of a unit's variables by name."""
-    found = (cursor for cursor in _cursors(command) if cursor.kind is CursorKind.VAR_DECL)
-    return {cursor.spelling: cursor.type for cursor in found if cursor.type.get_size() > 0}
+    declarations = (cursor for cursor in _cursors(command) if cursor.kind is CursorKind.VAR_DECL)
+    return {cursor.spelling: cursor.type for cursor in declarations if cursor.type.get_size() > 0}
 
 
 def _allocated(command: CompileCommand, line: int) -> Any:

@@ -129,15 +129,15 @@ def code_flags(command: CompileCommand, tree: Path) -> tuple[str, ...]:
 
 def _set_by(flag: str) -> tuple[str, ...]:
     """Return what a flag sets."""
-    found = next((match for pattern in _SETTINGS if (match := pattern.match(flag))), None)
-    return (flag,) if found is None else found.groups()
+    setting = next((match for pattern in _SETTINGS if (match := pattern.match(flag))), None)
+    return (flag,) if setting is None else setting.groups()
 
 
 def unit(command: CompileCommand) -> Unit:
     """Return what libclang needs to parse `command`."""
-    kept = [option for option in options(command.arguments) if _KEPT.match(option[0]) and not _NOT_CODE.match("".join(option))]
-    machine = tuple(option[0] for option in kept if option[0] in ("-m32", "-m64", "-mx32", "-nostdinc", "-nostdinc++"))
-    root = tuple(word for option in kept if "sysroot" in option[0] or option[0].startswith("-stdlib=") for word in option)
+    relevant = [option for option in options(command.arguments) if _KEPT.match(option[0]) and not _NOT_CODE.match("".join(option))]
+    machine = tuple(option[0] for option in relevant if option[0] in ("-m32", "-m64", "-mx32", "-nostdinc", "-nostdinc++"))
+    root = tuple(word for option in relevant if "sysroot" in option[0] or option[0].startswith("-stdlib=") for word in option)
     target, folders = toolchain(command.compiler, command.cplusplus, machine + root)
     head = [*(("-x", "c++") if command.cplusplus else ("-x", "c")), "-w", "-ferror-limit=0", f"-working-directory={command.directory}"]
     if target is not None:
@@ -149,8 +149,8 @@ def unit(command: CompileCommand) -> Unit:
     def arguments(chosen: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         return (*head, *(word for option in chosen for word in option), *tail)
 
-    plain = [option for option in kept if not _MACHINE.match(option[0]) or option[0] in machine]
-    return Unit(command.file, command.directory, arguments(kept), arguments(plain))
+    plain = [option for option in relevant if not _MACHINE.match(option[0]) or option[0] in machine]
+    return Unit(command.file, command.directory, arguments(relevant), arguments(plain))
 
 
 @functools.cache

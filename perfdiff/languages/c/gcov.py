@@ -52,7 +52,7 @@ class Gcov:
 
     def read(self, folder: Path, counts: Ints) -> None:
         """Add what a run left in `folder` to `counts` of places; raise RecordingError."""
-        found: dict[str, list[tuple[_Unit, Path]]] = {}
+        by_tool: dict[str, list[tuple[_Unit, Path]]] = {}
         for path in sorted(folder.rglob("*.gcda")):
             unit = self.units.get(str(path.relative_to(folder).with_suffix("")))
             if unit is None:
@@ -62,8 +62,8 @@ class Gcov:
             notes = path.with_suffix(".gcno")
             if not notes.is_symlink():
                 notes.symlink_to(unit.notes)
-            found.setdefault(unit.tool, []).append((unit, path))
-        for tool, pairs in found.items():
+            by_tool.setdefault(unit.tool, []).append((unit, path))
+        for tool, pairs in by_tool.items():
             documents = _documents(tool, self.tree, [path for _, path in pairs], is_counted=True)
             for (unit, path), document in zip(pairs, documents, strict=True):
                 numbers = np.array([line["count"] for _, line in _lines(document)], dtype=np.int64)
@@ -86,23 +86,23 @@ def find(tree: Path, compilers: Sequence[str], inventory: Inventory) -> Gcov:
         symbols = sorted({line.function for places in named for line in places if line})
         readable = dict(zip(symbols, naming.readable(symbols), strict=True)) if symbols else {}
         for file, places in zip(files, named, strict=True):
-            known = [line and Line(readable[line.function], line.file, line.number) for line in places]
-            indices = [-1 if line is None else inventory.index(line) for line in known]
+            readable_lines = [line and Line(readable[line.function], line.file, line.number) for line in places]
+            indices = [-1 if line is None else inventory.index(line) for line in readable_lines]
             units[str(file.with_suffix("")).removeprefix("/")] = _Unit(file, tool, np.array(indices, dtype=np.int64))
     return Gcov(tree, units)
 
 
 def _places(document: Mapping[str, Any], sources: Sources) -> list[Line | None]:
     """Return the place of each count that a document holds, its function by its symbol; None outside the tree."""
-    found: list[Line | None] = []
+    lines: list[Line | None] = []
     for file, line in _lines(document):
         name = sources.relative(file["file"], document["current_working_directory"])
         if name is None:
-            found.append(None)
+            lines.append(None)
             continue
         number = line["line_number"]
-        found.append(Line(_function(file["functions"], line, number) or sources.function_at(name, number), name, number))
-    return found
+        lines.append(Line(_function(file["functions"], line, number) or sources.function_at(name, number), name, number))
+    return lines
 
 
 def _lines(document: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
@@ -116,16 +116,18 @@ def _function(functions: Sequence[Mapping[str, Any]], line: Mapping[str, Any], n
 
     gcov names it for instances of templates. Of other lines it names the last function that began before, which may have ended since.
     """
-    around = [one for one in functions if one["start_line"] <= number <= one["end_line"]]
-    if any(one["name"] == line.get("function_name") for one in around) and len({one["start_line"] for one in around}) < len(around):
+    around = [function for function in functions if function["start_line"] <= number <= function["end_line"]]
+    if any(function["name"] == line.get("function_name") for function in around) and len(
+        {function["start_line"] for function in around}
+    ) < len(around):
         return str(line["function_name"])
-    innermost = max(around, key=lambda one: (one["start_line"], -one["end_line"]), default=None)
+    innermost = max(around, key=lambda function: (function["start_line"], -function["end_line"]), default=None)
     return None if innermost is None else str(innermost["name"])
 
 
 def _documents(tool: str, tree: Path, files: Sequence[Path], *, is_counted: bool) -> list[Mapping[str, Any]]:
     """Return what gcov says of notes or of counts, one document each; of notes alone all counts are 0. Raise RecordingError."""
-    found: list[Mapping[str, Any]] = []
+    all_documents: list[Mapping[str, Any]] = []
     for start in range(0, len(files), _MOST_FILES):
         part = files[start : start + _MOST_FILES]
         command = [tool, "--json-format", "--stdout", "--relative-only", "--source-prefix", str(tree), *map(str, part)]
@@ -133,8 +135,8 @@ def _documents(tool: str, tree: Path, files: Sequence[Path], *, is_counted: bool
             ended = subprocess.run(command, capture_output=True, env={"LC_ALL": "C"}, cwd=tree, timeout=_TIMEOUT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise unusable(tool, str(error)) from error
-        told = ended.stderr.decode(errors="replace")
-        damage = next((line for line in told.splitlines() if _DAMAGE.search(line)), None)
+        complaints = ended.stderr.decode(errors="replace")
+        damage = next((line for line in complaints.splitlines() if _DAMAGE.search(line)), None)
         if is_counted and damage is not None:
             raise damaged(damage)
         try:
@@ -142,14 +144,14 @@ def _documents(tool: str, tree: Path, files: Sequence[Path], *, is_counted: bool
         except ValueError as error:
             raise unusable(tool, f"what it says is no JSON ({error})") from error
         if len(documents) != len(part) or any("files" not in document for document in documents):
-            raise unusable(tool, told.strip() or f"it says nothing of {len(part) - len(documents)} files")
-        found += documents
-    return found
+            raise unusable(tool, complaints.strip() or f"it says nothing of {len(part) - len(documents)} files")
+        all_documents += documents
+    return all_documents
 
 
 def _by_tool(notes: Sequence[Path], compilers: Sequence[str]) -> dict[str, list[Path]]:
     """Return the notes by the gcov that reads them: that of the compiler which wrote them."""
-    found: dict[str, list[Path]] = {}
+    by_tool: dict[str, list[Path]] = {}
     by_version: dict[int, str] = {}
     for path in notes:
         version = _version(path)
@@ -157,8 +159,8 @@ def _by_tool(notes: Sequence[Path], compilers: Sequence[str]) -> dict[str, list[
             continue  # clang's, which the project itself asks for; they say they are of gcc 4
         if version not in by_version:
             by_version[version] = _tool(version, compilers)
-        found.setdefault(by_version[version], []).append(path)
-    return found
+        by_tool.setdefault(by_version[version], []).append(path)
+    return by_tool
 
 
 def _version(notes: Path) -> int | None:
@@ -196,10 +198,10 @@ def _tool(version: int, compilers: Sequence[str]) -> str:
     names = dict.fromkeys(name for compiler in compilers for name in _beside(Path(compiler)))
     for name in [*names, f"gcov-{version}", "gcov"]:
         try:
-            told = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False).stdout
+            version_text = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False).stdout
         except (OSError, subprocess.TimeoutExpired):
             continue
-        says = re.search(r"(\d+)\.\d+", told.partition("\n")[0].rpartition(")")[2] or told)
+        says = re.search(r"(\d+)\.\d+", version_text.partition("\n")[0].rpartition(")")[2] or version_text)
         if says and int(says[1]) == version:
             return name
     raise RecordingError(

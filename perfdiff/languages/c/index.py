@@ -57,9 +57,11 @@ def index(  # noqa: PLR0913 (what is parsed, how, and what it is compared with)
     """
     present, problems = _present(tree, commands)
     units = sorted({front.unit(command) for command in present}, key=lambda unit: (str(unit.file), unit.arguments))
-    known = UnitCache(cache, tree, depth) if cache is not None else None
-    facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1), known)
-    problems += [Skipped(Path(one.file).name, one.file, one.problem) for one in facts if one.problem is not None]
+    unit_cache = UnitCache(cache, tree, depth) if cache is not None else None
+    facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1), unit_cache)
+    problems += [
+        Skipped(Path(unit_facts.file).name, unit_facts.file, unit_facts.problem) for unit_facts in facts if unit_facts.problem is not None
+    ]
     return _Merge(tree, facts, _flags(tree, present), others).program(tuple(dict.fromkeys(problems)))
 
 
@@ -82,21 +84,21 @@ def _flags(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, Dependen
     flags: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for command in commands:
         flags[str(command.file.resolve().relative_to(tree.resolve()))].add(front.code_flags(command, tree))
-    found = {}
+    by_file = {}
     for file, sets in flags.items():
-        summary = " and ".join(" ".join(one) or "none" for one in sorted(sets))
+        summary = " and ".join(" ".join(flag_set) or "none" for flag_set in sorted(sets))
         declaration = Declaration(f"{FLAGS}{file}", Entity(EntityKind.FLAGS, "compile flags of", file), digest([summary]), summary, file, 1)
-        found[file] = Dependency(declaration)
-    return found
+        by_file[file] = Dependency(declaration)
+    return by_file
 
 
 def _all_facts(tree: Path, units: Sequence[front.Unit], depth: int, workers: int, cache: UnitCache | None) -> list[UnitFacts]:
-    kept = {unit: facts for unit in units if cache is not None and (facts := cache.load(unit)) is not None}
-    fresh = _parsed(tree, [unit for unit in units if unit not in kept], depth, workers)
+    cached = {unit: facts for unit in units if cache is not None and (facts := cache.load(unit)) is not None}
+    fresh = _parsed(tree, [unit for unit in units if unit not in cached], depth, workers)
     if cache is not None:
         cache.store({unit: facts for unit, facts in fresh.items() if facts.files})
     # In one order, whichever were kept: of units that tell a function differently, the first counts.
-    all_facts = kept | fresh
+    all_facts = cached | fresh
     return [all_facts[unit] for unit in units]
 
 
@@ -202,7 +204,7 @@ class _Merge:
                 for base in bases:
                     self._overriders[base].add(method)
         self._known = {key: sorted(set(places)) for key, places in self._known.items()}
-        self._dependencies = _merged((one for unit in facts for one in unit.dependencies), flags.values())
+        self._dependencies = _merged((dependency for unit in facts for dependency in unit.dependencies), flags.values())
         self._reach: dict[str, frozenset[str]] = {}
         self._sources: dict[str, bytes] = {}
         self._keys = self._final_keys()
@@ -211,13 +213,13 @@ class _Merge:
     def program(self, problems: tuple[Skipped, ...]) -> Program:
         """Return the merged program."""
         functions = {self._keys[place]: self._definition(place) for place in sorted(self._places) if self._keys[place] not in self._helpers}
-        declarations = {key: one.declaration for key, one in sorted(self._dependencies.items())}
+        declarations = {key: dependency.declaration for key, dependency in sorted(self._dependencies.items())}
         return Program(functions, declarations, problems)
 
     def _final_keys(self) -> dict[Place, str]:
         sharing: dict[str, list[Place]] = defaultdict(list)
         for place, definitions in sorted(self._places.items()):
-            sharing[min(one.key for one in definitions)].append(place)
+            sharing[min(definition.key for definition in definitions)].append(place)
         keys = {}
         for key, places in sharing.items():
             for place in places:
@@ -229,52 +231,52 @@ class _Merge:
         return keys
 
     def _definition(self, place: Place) -> FunctionDefinition:
-        instances = sorted(self._places[place], key=lambda one: (one.start, one.key))
+        instances = sorted(self._places[place], key=lambda instance: (instance.start, instance.key))
         first, *others = instances
-        siblings = [one for other in self._made_with(place) for one in self._places[other]]
-        used = self._declared({*self._flags[place]}.union(*(one.uses for one in instances)))
+        siblings = [sibling for other in self._made_with(place) for sibling in self._places[other]]
+        used = self._declared({*self._flags[place]}.union(*(instance.uses for instance in instances)))
         uses = used.union(*map(self._reached, used))
-        calls = {key for one in instances for key in one.calls} | {
+        calls = {key for instance in instances for key in instance.calls} | {
             key for declaration in uses for key in self._dependencies[declaration].calls
         }
         source = self._source(first.file)
         text = source[first.start : first.end]
-        found = replace(
+        definition = replace(
             first,
             key=self._keys[place],
-            names=tuple(dict.fromkeys(name for one in instances for name in one.names)),
-            linkage=tuple(dict.fromkeys(name for one in instances for name in one.linkage)),
+            names=tuple(dict.fromkeys(name for instance in instances for name in instance.names)),
+            linkage=tuple(dict.fromkeys(name for instance in instances for name in instance.linkage)),
             text=text.decode("utf-8", "replace"),
             no_code=tuple((first.line + at, first.line + at) for at in lexer.comment_lines(text)),
             uses=frozenset(uses),
             calls=frozenset(self._resolved(calls, first.file)),
-            reads=frozenset().union(*(one.reads for one in instances)),
-            writes=frozenset().union(*(one.writes for one in instances)),
+            reads=frozenset().union(*(instance.reads for instance in instances)),
+            writes=frozenset().union(*(instance.writes for instance in instances)),
             # A probe is written once for all that share the text, so it reads what all of them have.
-            features=tuple(plan for plan in first.features if all(plan in one.features for one in (*others, *siblings))),
-            branches=tuple(plan for plan in first.branches if all(plan in one.branches for one in others)),
+            features=tuple(plan for plan in first.features if all(plan in instance.features for instance in (*others, *siblings))),
+            branches=tuple(plan for plan in first.branches if all(plan in instance.branches for instance in others)),
             obstacle=self._obstacle(place),
         )
-        return cython.as_written(found, source, self._tree) if cython.is_made(source) else found
+        return cython.as_written(definition, source, self._tree) if cython.is_made(source) else definition
 
     def _made_with(self, place: Place) -> set[Place]:
         """Return the functions that have their bodies in one place of a macro; none of one that is written out."""
-        made = self._places[place][0].made
-        return set() if made is None else self._by_body[made]
+        macro_body = self._places[place][0].made
+        return set() if macro_body is None else self._by_body[macro_body]
 
     def _obstacle(self, place: Place) -> str | None:
         """Return why a function cannot carry a probe, or None. In a macro, where units must agree on its body, it is told by its name."""
         instances = self._places[place]
         names = Counter(self._places[other][0].name for other in self._made_with(place))
-        if names[instances[0].name] > 1 or len({one.made for one in instances}) > 1:
+        if names[instances[0].name] > 1 or len({instance.made for instance in instances}) > 1:
             return BY_MACRO
-        return next((one.obstacle for one in instances if one.obstacle is not None), None)
+        return next((instance.obstacle for instance in instances if instance.obstacle is not None), None)
 
     def _is_helper(self, place: Place) -> bool:
         """Return whether a function is not the project's, though its text is in a file of the tree."""
         if self._is_framework(place[0]):
             return True
-        return cython.is_made(self._source(place[0])) and any(cython.is_helper(one.name) for one in self._places[place])
+        return cython.is_made(self._source(place[0])) and any(cython.is_helper(definition.name) for definition in self._places[place])
 
     def _is_framework(self, file: str) -> bool:
         if file not in self._of_frameworks:
@@ -310,16 +312,21 @@ class _Merge:
 def _merged(dependencies: Iterable[Dependency], flags: Iterable[Dependency]) -> dict[str, Dependency]:
     """Return one dependency per key; units that see different definitions of it make one that changes with any of them."""
     groups: dict[str, dict[Dependency, None]] = defaultdict(dict)
-    for one in {id(one): one for one in (*dependencies, *flags)}.values():  # most are the same in many units, and long to compare
-        groups[one.declaration.key][one] = None
+    distinct = {
+        id(dependency): dependency for dependency in (*dependencies, *flags)
+    }  # most are the same in many units, and long to compare
+    for dependency in distinct.values():
+        groups[dependency.declaration.key][dependency] = None
     merged = {}
     for key, group in groups.items():
-        first = min(group, key=lambda one: (one.declaration.file, one.declaration.line, one.declaration.fingerprint))
-        fingerprints = sorted({one.declaration.fingerprint for one in group})
+        first = min(
+            group, key=lambda dependency: (dependency.declaration.file, dependency.declaration.line, dependency.declaration.fingerprint)
+        )
+        fingerprints = sorted({dependency.declaration.fingerprint for dependency in group})
         fingerprint = fingerprints[0] if len(fingerprints) == 1 else digest(fingerprints)
         merged[key] = Dependency(
             replace(first.declaration, fingerprint=fingerprint),
-            frozenset().union(*(one.uses for one in group)),
-            frozenset().union(*(one.calls for one in group)),
+            frozenset().union(*(dependency.uses for dependency in group)),
+            frozenset().union(*(dependency.calls for dependency in group)),
         )
     return merged

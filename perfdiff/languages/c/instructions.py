@@ -76,8 +76,8 @@ def near_references(machine: str, code: bytes, starts: frozenset[int], relocated
     if not code or not starts:
         return
     find = {X86_64: _x86, AARCH64: _arm}[machine]
-    found = find(code, np.fromiter(starts, dtype=np.int64, count=len(starts)))
-    yield from sorted((one for one in found if one.offset not in relocated), key=lambda one: one.offset)
+    references = find(code, np.fromiter(starts, dtype=np.int64, count=len(starts)))
+    yield from sorted((reference for reference in references if reference.offset not in relocated), key=lambda reference: reference.offset)
 
 
 def _x86(code: bytes, starts: Words) -> Iterator[NearReference]:

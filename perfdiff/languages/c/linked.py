@@ -65,9 +65,9 @@ def _read(path: Path) -> elf.Elf:
 
 def _symbols(file: elf.Elf, renames: Mapping[str, str]) -> Counter[tuple[str, int, int]]:
     """Return the names, kinds and sizes of what a linked file defines; variables of functions without their numbers."""
-    found: Counter[tuple[str, int, int]] = Counter()
+    symbols: Counter[tuple[str, int, int]] = Counter()
     for symbol in file.symbols:
         if symbol.kind in _DEFINED and symbol.section != elf.UNDEFINED:
             head, dot, tail = symbol.name.partition(".")
-            found[_NUMBER.sub("", renames.get(head, head) + dot + tail), symbol.kind, symbol.size] += 1
-    return found
+            symbols[_NUMBER.sub("", renames.get(head, head) + dot + tail), symbol.kind, symbol.size] += 1
+    return symbols

@@ -78,12 +78,12 @@ class LlvmCov:
             files = [path for path, head in raw if program.build in head]
             if files and self.tools is not None:
                 numbers = _exported(self.tools, program.path, files, folder)
-                found = np.array([region[4] for function in numbers for region in function["regions"]], dtype=np.int64)
-                if len(found) != program.total:
+                region_counts = np.array([region[4] for function in numbers for region in function["regions"]], dtype=np.int64)
+                if len(region_counts) != program.total:
                     raise damaged(f"{files[0]} does not fit {program.path}")
-                found[found == _BELOW_ZERO] = 0
+                region_counts[region_counts == _BELOW_ZERO] = 0
                 if len(program.places):
-                    np.add.at(counts, program.places, np.maximum.reduceat(found[program.regions], program.starts))
+                    np.add.at(counts, program.places, np.maximum.reduceat(region_counts[program.regions], program.starts))
 
 
 def find(tree: Path, compilers: Sequence[str], inventory: Inventory, room: Path) -> LlvmCov:
@@ -126,16 +126,20 @@ def _lines(regions: Sequence[Sequence[int]], code: Sequence[str]) -> Iterator[tu
 
     Regions are `[line, column, line, column, count, file, expanded file, kind]`. What macros hold is left to the line that they stand in.
     """
-    own = [_Region((one[0], one[1]), (one[2], one[3]), i) for i, one in enumerate(regions) if one[5] == 0 and one[7] in _KINDS]
-    gaps = {one.index for one in own if regions[one.index][7] == _GAP}
+    own = [
+        _Region((region[0], region[1]), (region[2], region[3]), i)
+        for i, region in enumerate(regions)
+        if region[5] == 0 and region[7] in _KINDS
+    ]
+    gaps = {region.index for region in own if regions[region.index][7] == _GAP}
     if not own:
         return
-    for number in range(min(one.start[0] for one in own), max(one.end[0] for one in own) + 1):
+    for number in range(min(region.start[0] for region in own), max(region.end[0] for region in own) + 1):
         if number > len(code) or not code[number - 1].strip("{}; \t\r"):
             continue
-        around = [one for one in own if one.start <= (number, 1) < one.end]
-        begun = [one.index for one in own if one.start[0] == number and one.index not in gaps]
-        innermost = max(around, key=lambda one: (one.start, (-one.end[0], -one.end[1])), default=None)
+        around = [region for region in own if region.start <= (number, 1) < region.end]
+        begun = [region.index for region in own if region.start[0] == number and region.index not in gaps]
+        innermost = max(around, key=lambda region: (region.start, (-region.end[0], -region.end[1])), default=None)
         members = sorted({*begun, *([innermost.index] if innermost else [])})
         if members:
             yield number, members
@@ -164,8 +168,8 @@ def _ran(command: Sequence[str], *, is_counted: bool) -> bytes:
         raise unusable(command[0], str(error)) from error
     if ended.returncode == 0:
         return ended.stdout
-    told = ended.stderr.decode(errors="replace").strip()
-    raise damaged(told) if is_counted else unusable(command[0], told)
+    complaint = ended.stderr.decode(errors="replace").strip()
+    raise damaged(complaint) if is_counted else unusable(command[0], complaint)
 
 
 def _head(path: Path) -> bytes:
@@ -179,7 +183,7 @@ def _tools(compilers: Sequence[str]) -> _Tools:
     beside = Path(os.path.realpath(clang)).parent
     version = re.search(r"llvm-(\d+)|clang(?:\+\+)?-(\d+)", os.path.realpath(clang))
     number = (version[1] or version[2]) if version else ""
-    found = []
+    paths = []
     for tool in ("llvm-profdata", "llvm-cov"):
         for name in (str(beside / tool), f"{tool}-{number}", tool):
             try:
@@ -187,7 +191,7 @@ def _tools(compilers: Sequence[str]) -> _Tools:
             except (OSError, subprocess.TimeoutExpired):
                 continue
             if works:
-                found.append(name)
+                paths.append(name)
                 break
         else:
             raise RecordingError(
@@ -195,4 +199,4 @@ def _tools(compilers: Sequence[str]) -> _Tools:
                 f"{f'llvm-{number}' if number else 'llvm'}",
                 slug="places-tool",
             )
-    return _Tools(*found)
+    return _Tools(*paths)

@@ -100,20 +100,20 @@ class _Comparison:
 
     def _taken_apart(self, trees: tuple[Path, Path]) -> tuple[dict[str, ObjectCode], dict[str, ObjectCode]]:
         """Return the objects of both sides by name; those that are the same to the byte are taken apart once."""
-        found: tuple[dict[str, ObjectCode], dict[str, ObjectCode]] = ({}, {})
+        objects: tuple[dict[str, ObjectCode], dict[str, ObjectCode]] = ({}, {})
         for name in sorted(self._gathered[0].files.keys() | self._gathered[1].files.keys()):
-            sides = [one.files[name].elf if name in one.files else None for one in self._gathered]
-            digests = [raw_digest(one, os.fsencode(tree)) if one is not None else None for one, tree in zip(sides, trees, strict=True)]
+            sides = [gathered.files[name].elf if name in gathered.files else None for gathered in self._gathered]
+            digests = [raw_digest(file, os.fsencode(tree)) if file is not None else None for file, tree in zip(sides, trees, strict=True)]
             renames: tuple[Mapping[str, str], ...] = ({}, {}) if digests[0] == digests[1] else (self._renames, {})
             try:
-                for side, one in enumerate(sides):
-                    if one is not None and digests[0] == digests[1] and side:
-                        found[1][name] = found[0][name]
-                    elif one is not None:
-                        found[side][name] = take_apart(one, os.fsencode(trees[side]), renames[side])
+                for side, file in enumerate(sides):
+                    if file is not None and digests[0] == digests[1] and side:
+                        objects[1][name] = objects[0][name]
+                    elif file is not None:
+                        objects[side][name] = take_apart(file, os.fsencode(trees[side]), renames[side])
             except DamagedElfError as error:
                 self._entangled[name] = str(error)
-        return found
+        return objects
 
     def _is_entangled(self, unit: str) -> bool:
         return any(
@@ -127,9 +127,9 @@ class _Comparison:
 
     def unknown(self) -> list[str]:
         """Return of which sources and files nothing can be told, with the reason; not of files that are the same on both sides."""
-        base, head = (one.unknown for one in self._gathered)
+        base, head = (gathered.unknown for gathered in self._gathered)
         both = [name for name in base.keys() & head.keys() if base[name].digest is not None and base[name] == head[name]]
-        reasons = {name: one.reason for name, one in (*base.items(), *head.items()) if name not in both}
+        reasons = {name: unread.reason for name, unread in (*base.items(), *head.items()) if name not in both}
         return [f"{name}: {reason}" for name, reason in sorted((reasons | self._entangled).items())]
 
     def differs(self) -> list[str]:
@@ -150,12 +150,12 @@ class _Comparison:
     def _is_same(self, pair: Counterpart) -> bool:
         sides = (pair.base, pair.head)
         units = frozenset(unit for definition in sides if definition is not None for unit in _units(definition))
-        if not units or any(units & one.unknown.keys() for one in self._gathered) or any(map(self._is_entangled, units)):
+        if not units or any(units & gathered.unknown.keys() for gathered in self._gathered) or any(map(self._is_entangled, units)):
             return False
-        found = [self._symbols(side, definition, units) for side, definition in enumerate(sides)]
-        if not any(found):  # inlined wherever it is called, or a template
+        symbols = [self._symbols(side, definition, units) for side, definition in enumerate(sides)]
+        if not any(symbols):  # inlined wherever it is called, or a template
             return self._are_same_objects(units)
-        return all(found) and not any(nodes & unlike for nodes, unlike in zip(found, self._by_data, strict=True))
+        return all(symbols) and not any(nodes & unlike for nodes, unlike in zip(symbols, self._by_data, strict=True))
 
     def _symbols(self, side: int, definition: FunctionDefinition | None, units: frozenset[str]) -> frozenset[Node]:
         """Return the functions that a definition was compiled to in the objects of its sources."""
@@ -170,10 +170,10 @@ class _Comparison:
 
     def _are_same_objects(self, units: frozenset[str]) -> bool:
         """Return whether all that was compiled from some sources is the same on both sides."""
-        for side, one in enumerate(self._gathered):
-            objects = {name for name in one.files if self._is_of(side, name, units)}
+        for side, gathered in enumerate(self._gathered):
+            objects = {name for name in gathered.files if self._is_of(side, name, units)}
             unlike = {file for file, _ in (*self._by_data[side], *self._unordered)}
-            if objects & unlike or not units <= one.units:
+            if objects & unlike or not units <= gathered.units:
                 return False
         return True
 
@@ -183,9 +183,9 @@ class _Comparison:
         These are what a function can have inlined that differs, though nothing in its own text does and no other changed function that it
         could have inlined differs either; and those that call such a function: it may be a clone for the constants that they give it.
         """
-        found: set[Key] = set()
+        keys: set[Key] = set()
         for side in (0, 1):
-            by_key = {one.key: pair for pair in pairs if (one := _side(pair, side)) is not None}
+            by_key = {function.key: pair for pair in pairs if (function := _side(pair, side)) is not None}
             callers = _callers([pair for pair in pairs if pair.change.is_suspect], by_key, side)
             for pair in pairs:
                 definition = _side(pair, side)
@@ -193,10 +193,10 @@ class _Comparison:
                     continue
                 units = _units(definition)
                 if self._symbols(side, definition, units) & self._changed[side]:
-                    callees = {_key(one) for one in _callees(definition, units, by_key, side) if one.change.is_suspect}
-                    found |= callees if callees <= same else set()
-                    found |= callers.get(definition.key, set()) if callees | callers.get(definition.key, set()) <= same else set()
-        return frozenset(found)
+                    callees = {_key(callee) for callee in _callees(definition, units, by_key, side) if callee.change.is_suspect}
+                    keys |= callees if callees <= same else set()
+                    keys |= callers.get(definition.key, set()) if callees | callers.get(definition.key, set()) <= same else set()
+        return frozenset(keys)
 
 
 def _callees(definition: FunctionDefinition, units: frozenset[str], by_key: Mapping[str, Counterpart], side: int) -> Iterator[Counterpart]:
@@ -240,14 +240,14 @@ def _units(definition: FunctionDefinition) -> frozenset[str]:
 def _renames(pairs: Iterable[Counterpart]) -> dict[str, str]:
     """Return head's names for symbols of base that were renamed, where neither name means anything on the other side."""
     both = [(pair.base, pair.head) for pair in pairs]
-    taken = [{name for pair in both if (one := pair[side]) is not None for name in one.linkage} for side in (0, 1)]
-    found: dict[str, str] = {}
+    taken = [{name for pair in both if (function := pair[side]) is not None for name in function.linkage} for side in (0, 1)]
+    renames: dict[str, str] = {}
     for base, head in both:
         if base is not None and head is not None and len(base.linkage) == len(head.linkage):
             for before, after in zip(base.linkage, head.linkage, strict=True):
                 if before != after and before not in taken[1] and after not in taken[0]:
-                    found[before] = after
-    return found
+                    renames[before] = after
+    return renames
 
 
 def _unlike_order(objects: tuple[Mapping[str, ObjectCode], Mapping[str, ObjectCode]]) -> Iterator[Node]:

@@ -59,5 +59,5 @@ def _parameters(tokens: list[tuple[int, bytes]]) -> list[bytes]:
     """Return the tokens of a macro's parameters with their parentheses, which follow its name at once; none of a macro without any."""
     if len(tokens) < 2 or tokens[1] != (len(tokens[0][1]), b"("):
         return []
-    found = [token for _, token in tokens[1:]]
-    return found[: found.index(b")") + 1]
+    behind_name = [token for _, token in tokens[1:]]
+    return behind_name[: behind_name.index(b")") + 1]

@@ -29,7 +29,7 @@ def _text_reasons(base: FunctionDefinition, head: FunctionDefinition, renames: R
         before, after = (lexer.tokens(definition.signature.encode()) for definition in (base, head))
         reasons += [] if is_same_but_for(before, after, is_rename) else ["signature changed"]
     if base.tokens != head.tokens and not is_same_but_for(_tokens(base), _tokens(head), is_rename):
-        bodies = [lexer.tokens(one.text.encode()[one.body - one.start :]) for one in (base, head)]
+        bodies = [lexer.tokens(definition.text.encode()[definition.body - definition.start :]) for definition in (base, head)]
         if bodies[0] != bodies[1]:
             reasons.append("body changed")
         elif not reasons:

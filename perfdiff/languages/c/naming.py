@@ -71,8 +71,8 @@ def readable(symbols: Sequence[str]) -> tuple[str, ...]:
 
     By `c++filt`, which comes with every compiler; where it is missing, names of C++ stay as they are.
     """
-    told = _run(["c++filt", "-p"], "".join(f"{symbol}\n" for symbol in symbols)).splitlines()
-    names = told if len(told) == len(symbols) else symbols
+    lines = _run(["c++filt", "-p"], "".join(f"{symbol}\n" for symbol in symbols)).splitlines()
+    names = lines if len(lines) == len(symbols) else symbols
     return tuple(_plain(name) for name in names)
 
 
@@ -116,13 +116,13 @@ def _touched(line: HotLine) -> list[int]:
 
 
 def _variables(spot: Spot, touched: Sequence[int], symbols: Sequence[_Symbol], commands: Sequence[CompileCommand]) -> Iterator[str]:
-    found = False
+    has_variable = False
     for symbol in symbols:
         inside = [spot.offset + byte - symbol.start for byte in touched if 0 <= spot.offset + byte - symbol.start < symbol.size]
         if inside:
-            found = True
+            has_variable = True
             yield symbol.name + _listed(fields.of_variable(commands, symbol.name, inside))
-    if not found:
+    if not has_variable:
         yield f"{Path(spot.object).name}+{spot.offset:#x}"
 
 
@@ -146,9 +146,9 @@ def _symbols(path: str) -> tuple[_Symbol, ...]:
     """Return the data symbols of an object file; those for the dynamic linker where it is stripped."""
     for words in ([], ["-D"]):
         answer = _run(["nm", "-C", "-S", "--defined-only", *words, path])
-        found = [match for line in answer.splitlines() if (match := _SYMBOL.fullmatch(line))]
-        if found:
-            return tuple(_Symbol(match[3], int(match[1], 16), int(match[2], 16)) for match in found)
+        matches = [match for line in answer.splitlines() if (match := _SYMBOL.fullmatch(line))]
+        if matches:
+            return tuple(_Symbol(match[3], int(match[1], 16), int(match[2], 16)) for match in matches)
     return ()
 
 

@@ -108,19 +108,21 @@ class _Parts:
         self._pointed = self._places_pointed_to()
         self._handlers = self._exception_tables()
         self._read: dict[tuple[int, int, int, str], _Reading] = {}
-        self._budget = _MOST_READ * sum(len(one.content) + _RELOCATION_COST * (1 + len(one.relocations)) for one in file.sections.values())
+        self._budget = _MOST_READ * sum(
+            len(section.content) + _RELOCATION_COST * (1 + len(section.relocations)) for section in file.sections.values()
+        )
         self._open: set[tuple[int, int, int, str]] = set()
 
     def object_code(self) -> ObjectCode:
         """Return the atoms, those of the same name joined."""
-        found: dict[str, list[Atom]] = defaultdict(list)
+        atoms_by_name: dict[str, list[Atom]] = defaultdict(list)
         for atom in (*self._atoms(), *self._whole_sections(), *self._homeless()):
-            found[atom.name].append(atom)
+            atoms_by_name[atom.name].append(atom)
         ordered: dict[str, list[str]] = defaultdict(list)
         for index, layout in self._layouts.items():
             ordered[layout.section.name] += self._ordered(index, layout)
         return ObjectCode(
-            atoms={name: _joined(atoms) for name, atoms in sorted(found.items())},
+            atoms={name: _joined(atoms) for name, atoms in sorted(atoms_by_name.items())},
             ordered={name: _digest(*says) for name, says in sorted(ordered.items()) if says},
         )
 
@@ -157,11 +159,11 @@ class _Parts:
                 layout.spans.append(Span(start, places[after] if after < len(places) else layout.section.size, name))
             layout.spans.sort()
             layout.starts = [span.start for span in layout.spans]
-            layout.offsets = [one.offset for one in layout.section.relocations]
+            layout.offsets = [relocation.offset for relocation in layout.section.relocations]
             if layout.section.is_code:
                 code, starts = layout.section.content, frozenset(layout.starts)
                 layout.near = list(near_references(self._file.machine, code, starts, frozenset(layout.offsets)))
-                layout.near_offsets = [one.offset for one in layout.near]
+                layout.near_offsets = [reference.offset for reference in layout.near]
         return layouts
 
     def _places_pointed_to(self) -> dict[int, list[int]]:
@@ -169,21 +171,21 @@ class _Parts:
         places: dict[int, set[int]] = defaultdict(set)
         for layout in self._layouts.values():
             if layout.section.is_code:
-                for one in layout.section.relocations:
-                    symbol = self._file.symbols[one.symbol]
-                    aims = self._aims(layout.section, one)
+                for relocation in layout.section.relocations:
+                    symbol = self._file.symbols[relocation.symbol]
+                    aims = self._aims(layout.section, relocation)
                     if symbol.kind == elf.SECTION and len(aims) == 1:
                         places[symbol.section].add(symbol.value + aims[0])
-        return {index: sorted(found) for index, found in places.items()}
+        return {index: sorted(pointed) for index, pointed in places.items()}
 
     def _exception_tables(self) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
         """Return the stretch of the handlers' table (section, start, end) of each function that has one, by the function's place."""
         pairs: list[tuple[tuple[int, int], tuple[int, int]]] = []
         for layout in self._layouts.values():
             function = None
-            for one in layout.section.relocations if layout.section.name == ".eh_frame" else ():
-                symbol = self._file.symbols[one.symbol]
-                target, place = self._layouts.get(symbol.section), (symbol.section, symbol.value + one.addend)
+            for relocation in layout.section.relocations if layout.section.name == ".eh_frame" else ():
+                symbol = self._file.symbols[relocation.symbol]
+                target, place = self._layouts.get(symbol.section), (symbol.section, symbol.value + relocation.addend)
                 if target is not None and target.section.is_code:
                     function = place
                 elif target is not None and target.section.name.startswith(_HANDLERS) and function is not None:
@@ -196,22 +198,22 @@ class _Parts:
             tables[function].append((section, start, end))
         return tables
 
-    def _aims(self, section: Section, one: Relocation) -> tuple[int, ...]:
+    def _aims(self, section: Section, relocation: Relocation) -> tuple[int, ...]:
         """Return the distances from its symbol that a relocation in code may mean."""
-        if self._file.machine == elf.X86_64 and one.kind in _RELATIVE[elf.X86_64]:
-            return tuple(one.addend + end for end in operand_ends(section.content, one.offset))
-        return (one.addend,)
+        if self._file.machine == elf.X86_64 and relocation.kind in _RELATIVE[elf.X86_64]:
+            return tuple(relocation.addend + end for end in operand_ends(section.content, relocation.offset))
+        return (relocation.addend,)
 
-    def _data_aims(self, section: Section, one: Relocation, origin: int) -> tuple[int, ...]:
+    def _data_aims(self, section: Section, relocation: Relocation, origin: int) -> tuple[int, ...]:
         """Return the distances from its symbol that a relocation in data may mean, from its own place or from its table's start."""
-        if one.kind not in _RELATIVE[self._file.machine] or section.name.startswith(_HANDLERS):
-            return (one.addend,)
-        from_table = one.addend - (one.offset - origin)
-        if self._is_into_code(one) and section.name.startswith(".rodata"):
+        if relocation.kind not in _RELATIVE[self._file.machine] or section.name.startswith(_HANDLERS):
+            return (relocation.addend,)
+        from_table = relocation.addend - (relocation.offset - origin)
+        if self._is_into_code(relocation) and section.name.startswith(".rodata"):
             return (from_table,)
-        target = self._layouts.get(self._file.symbols[one.symbol].section)
+        target = self._layouts.get(self._file.symbols[relocation.symbol].section)
         is_inside = target is not None and 0 <= from_table < target.section.size
-        return (one.addend, from_table) if is_inside else (one.addend,)
+        return (relocation.addend, from_table) if is_inside else (relocation.addend,)
 
     def _atoms(self) -> Iterator[Atom]:
         for index, layout in self._layouts.items():
@@ -279,26 +281,28 @@ class _Parts:
                 content[near.offset - start : near.offset - start + near.width] = bytes(near.width)
                 says.append(f"{near.offset - start} near {near.kept} {span.name}")
                 references.add(span.name)
-        for one in layout.relocations(start, end):
-            target = self._target(section, one, start, owner)
-            says.append(f"{one.offset - start} {one.kind} {target.says}")
+        for relocation in layout.relocations(start, end):
+            target = self._target(section, relocation, start, owner)
+            says.append(f"{relocation.offset - start} {relocation.kind} {target.says}")
             references |= target.references
         body = _without_root(bytes(content), self._root) if not section.is_code else bytes(content)
         size = "" if section.content else f" of {end - start} empty bytes"
         return _Reading(f"{_digest(body, *says).hex()}{size}", frozenset(references - {owner}))
 
-    def _target(self, section: Section, one: Relocation, origin: int, owner: str) -> _Reading:
+    def _target(self, section: Section, relocation: Relocation, origin: int, owner: str) -> _Reading:
         """Read what a relocation leads to; `origin` is where the stretch starts from which distances in data count."""
-        symbol, name = self._file.symbols[one.symbol], self._names[one.symbol]
+        symbol, name = self._file.symbols[relocation.symbol], self._names[relocation.symbol]
         if name is not None and not self._is_numbered(symbol):
-            return _Reading(f"{name}{one.addend:+}", frozenset((name,)))
-        loose = section.is_code and one.kind in _CODE_ABSOLUTE[self._file.machine]
+            return _Reading(f"{name}{relocation.addend:+}", frozenset((name,)))
+        loose = section.is_code and relocation.kind in _CODE_ABSOLUTE[self._file.machine]
         if symbol.kind != elf.SECTION:
-            found = self._place(symbol.section, symbol.value, owner, loose=loose)
-            return _Reading(f"{found.says}{one.addend:+}", found.references)
-        aims = self._aims(section, one) if section.is_code else self._data_aims(section, one, origin)
+            place = self._place(symbol.section, symbol.value, owner, loose=loose)
+            return _Reading(f"{place.says}{relocation.addend:+}", place.references)
+        aims = self._aims(section, relocation) if section.is_code else self._data_aims(section, relocation, origin)
         found_all = [self._place(symbol.section, symbol.value + aim, owner, loose=loose) for aim in aims]
-        return _Reading(" or ".join(one.says for one in found_all), frozenset().union(*(one.references for one in found_all)))
+        return _Reading(
+            " or ".join(reading.says for reading in found_all), frozenset().union(*(reading.references for reading in found_all))
+        )
 
     def _place(self, index: int, place: int, owner: str, *, loose: bool) -> _Reading:
         """Read what lies at a place of a section; a `loose` reference may mean a place some way behind."""
@@ -320,7 +324,7 @@ class _Parts:
         layout, offset = self._layouts[index], place - span.start
         whole = frozenset((WHOLE + layout.section.name,))
         if self._file.machine == elf.AARCH64:  # what is meant stands in the instructions, as a distance from what the relocation names
-            return _Reading(f"{place} {_digest(*(f'{one.start} {one.name}' for one in layout.spans)).hex()}", whole)
+            return _Reading(f"{place} {_digest(*(f'{variable.start} {variable.name}' for variable in layout.spans)).hex()}", whole)
         around = whole if loose or offset else frozenset[str]()
         if _ANY in span.name:
             content = self._stretch(index, span.start, span.end, span.name)
@@ -339,10 +343,10 @@ class _Parts:
         if end is None and (loose or self._file.machine == elf.AARCH64):
             end = layout.section.size
         elif end is None:
-            tables = (one.offset for one in layout.relocations(place, limit) if self._leads_inside(one, place))
+            tables = (relocation.offset for relocation in layout.relocations(place, limit) if self._leads_inside(relocation, place))
             end = next((offset for offset in tables if offset > place), limit)
-        found = self._stretch(index, place, end, owner)
-        return _Reading(f"nameless {found.says}", found.references)
+        stretch = self._stretch(index, place, end, owner)
+        return _Reading(f"nameless {stretch.says}", stretch.references)
 
     def _jump_table_end(self, index: int, place: int, limit: int, owner: str) -> int | None:
         """Return where the jump table of `owner` ends that starts at a place; None where none does."""
@@ -353,30 +357,32 @@ class _Parts:
         if first is None or family(first.name) != family(owner):
             return None
         end = place
-        for one in words:
-            if one.offset != end or not self._is_into_code(one):  # that of a case which cannot be may lead behind the function
+        for relocation in words:
+            if relocation.offset != end or not self._is_into_code(
+                relocation
+            ):  # that of a case which cannot be may lead behind the function
                 break
-            end += _SHORT if one.kind in _SHORT_WORDS else _LONG
+            end += _SHORT if relocation.kind in _SHORT_WORDS else _LONG
         return end
 
-    def _leads_inside(self, one: Relocation, origin: int) -> bool:
+    def _leads_inside(self, relocation: Relocation, origin: int) -> bool:
         """Return whether a word of data leads into the middle of a function: it is part of some jump table."""
-        if one.kind in _RELATIVE[self._file.machine]:
-            return self._is_into_code(one)
-        span = self._aim_in_code(one, origin)
-        return span is not None and span.start != self._file.symbols[one.symbol].value + one.addend
+        if relocation.kind in _RELATIVE[self._file.machine]:
+            return self._is_into_code(relocation)
+        span = self._aim_in_code(relocation, origin)
+        return span is not None and span.start != self._file.symbols[relocation.symbol].value + relocation.addend
 
-    def _is_into_code(self, one: Relocation) -> bool:
-        layout = self._layouts.get(self._file.symbols[one.symbol].section)
+    def _is_into_code(self, relocation: Relocation) -> bool:
+        layout = self._layouts.get(self._file.symbols[relocation.symbol].section)
         return layout is not None and layout.section.is_code
 
-    def _aim_in_code(self, one: Relocation, origin: int) -> Span | None:
+    def _aim_in_code(self, relocation: Relocation, origin: int) -> Span | None:
         """Return the function that a word of data leads into."""
-        if not self._is_into_code(one):
+        if not self._is_into_code(relocation):
             return None
-        symbol = self._file.symbols[one.symbol]
-        distance = one.offset - origin if one.kind in _RELATIVE[self._file.machine] else 0
-        return self._layouts[symbol.section].at(symbol.value + one.addend - distance)
+        symbol = self._file.symbols[relocation.symbol]
+        distance = relocation.offset - origin if relocation.kind in _RELATIVE[self._file.machine] else 0
+        return self._layouts[symbol.section].at(symbol.value + relocation.addend - distance)
 
 
 def _constant(section: Section, place: int) -> bytes:
@@ -395,8 +401,8 @@ def _constant(section: Section, place: int) -> bytes:
 
 def _atom(name: str, section: Section, readings: Sequence[_Reading]) -> Atom:
     flags = section.flags & (elf.WRITE | elf.EXECUTE | elf.THREAD)
-    references = frozenset().union(*(one.references for one in readings))
-    return Atom(name, section.is_code, _digest(str(flags), *(one.says for one in readings)), references - {name})
+    references = frozenset().union(*(reading.references for reading in readings))
+    return Atom(name, section.is_code, _digest(str(flags), *(reading.says for reading in readings)), references - {name})
 
 
 def _joined(atoms: Sequence[Atom]) -> Atom:

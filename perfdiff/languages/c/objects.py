@@ -174,18 +174,18 @@ def _readable(content: bytes) -> elf.Elf:
 
 def _by_output(tree: Path, commands: Iterable[CompileCommand]) -> dict[str, frozenset[str]]:
     """Return which sources each file was compiled from, as the commands say."""
-    found: dict[str, set[str]] = defaultdict(set)
+    units_by_output: dict[str, set[str]] = defaultdict(set)
     for command in commands:
-        found[_relative(_output(command), tree)].add(_relative(command.file, tree))
-    return {name: frozenset(units) for name, units in found.items()}
+        units_by_output[_relative(_output(command), tree)].add(_relative(command.file, tree))
+    return {name: frozenset(units) for name, units in units_by_output.items()}
 
 
 def _ways(commands: Iterable[CompileCommand]) -> dict[tuple[Path, str, tuple[str, ...]], list[CompileCommand]]:
     """Return the commands by what they compile and how: of one source, several objects may be made that are not the same."""
-    found: dict[tuple[Path, str, tuple[str, ...]], list[CompileCommand]] = defaultdict(list)
+    by_way: dict[tuple[Path, str, tuple[str, ...]], list[CompileCommand]] = defaultdict(list)
     for command in commands:
-        found[command.file, command.compiler, tuple(_words(command.arguments))].append(command)
-    return found
+        by_way[command.file, command.compiler, tuple(_words(command.arguments))].append(command)
+    return by_way
 
 
 def _output(command: CompileCommand) -> Path:
@@ -216,10 +216,10 @@ def _compile(command: CompileCommand, target: Path) -> bytes | str:
 
 def _words(arguments: Sequence[str]) -> list[str]:
     """Return a compiler's arguments without those that say what is written where."""
-    kept, words = [], iter(arguments)
+    remaining, words = [], iter(arguments)
     for word in words:
         if word in OUTPUTS:
             next(words, None)
         elif word not in _DROPPED and not word.startswith(("-o", "-MF", "-MT", "-MQ", "-save-temps", "-Wl,", "-l")):
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining

@@ -31,11 +31,11 @@ def overwritten_fields(cursor: Cursor) -> frozenset[tuple[str, int]]:
     program's own functions, which may read what was there, and if nothing before it names the field, or hands on or changes the parameter.
     """
     body = next((child for child in children(cursor) if child._kind_id == _BODY), None)
-    found: set[tuple[str, int]] = set()
+    fields: set[tuple[str, int]] = set()
     named: set[int] = set()
     for statement in children(body) if body is not None else ():
         targets, values = _assigned(statement)
-        nodes = [node for value in values for node in (value, *(each for each, _ in subtree(value, STOP)))]
+        nodes = [node for value in values for node in (value, *(below for below, _ in subtree(value, STOP)))]
         if any(_runs_own_code(node, cursor) for node in nodes):
             break
         named |= _named(nodes)
@@ -44,9 +44,9 @@ def overwritten_fields(cursor: Cursor) -> frozenset[tuple[str, int]]:
             if declaration is None:
                 continue
             if owner is not None and declaration.data[0] not in named and owner[1] not in named:
-                found.add((owner[0], declaration.data[0]))
+                fields.add((owner[0], declaration.data[0]))
             named.add(declaration.data[0])
-    return frozenset(found)
+    return frozenset(fields)
 
 
 def _runs_own_code(node: Cursor, function: Cursor) -> bool:

@@ -69,14 +69,14 @@ class C(Compiled):
 
         return machine_code.same_code(base, head, pairs, differing)
 
-    def insert(self, tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
+    def insert(self, tree: Path, probes: Sequence[Probe], plain_tree: Path | None = None) -> Path:
         """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit.
 
-        `made` is a tree that was built without probes, which has the sources that the build makes.
+        `plain_tree` is a tree that was built without probes, which has the sources that the build makes.
         """
         from perfdiff.languages.c.probes import insert
 
-        return insert(tree, probes, made)
+        return insert(tree, probes, plain_tree)
 
     def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
         """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""

@@ -41,9 +41,9 @@ class Places:
         counts = np.zeros(len(self._place_of), dtype=np.int64)
         self._gcc.read(folder, counts)
         self._clang.read(folder, counts)
-        found = np.zeros(len(self.places), dtype=np.int64)
-        np.maximum.at(found, self._place_of, counts)
-        return found
+        merged = np.zeros(len(self.places), dtype=np.int64)
+        np.maximum.at(merged, self._place_of, counts)
+        return merged
 
     def lost(self, folder: Path) -> int:
         """Return how many processes of the run ended without writing their counts: killed by SIGKILL, or still running."""
@@ -62,7 +62,7 @@ def places(built: PlainBuild) -> Places:
     lines = {line: _written(line, sources) for line in inventory.lines}
     names = {line.function: generic(line.function) for line in lines.values()}
     ordered = sorted(set(lines.values()), key=lambda line: (line.file, line.number, names[line.function], line.function))
-    found = tuple(
+    ordered_places = tuple(
         Place(
             function=names[line.function],
             file=line.file,
@@ -75,7 +75,7 @@ def places(built: PlainBuild) -> Places:
     texts = {file: sources.text(file) for file in sorted({line.file for line in ordered})}
     numbers = {line: number for number, line in enumerate(ordered)}
     place_of = np.array([numbers[line] for line in lines.values()], dtype=np.int64)
-    return Places(found, texts, place_of, gcc, clang)
+    return Places(ordered_places, texts, place_of, gcc, clang)
 
 
 def _written(line: Line, sources: Sources) -> Line:

@@ -40,12 +40,12 @@ class _Insertion(NamedTuple):
     text: bytes
 
 
-def insert(tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Path:
+def insert(tree: Path, probes: Sequence[Probe], plain_tree: Path | None = None) -> Path:
     """Write the probes into the sources of `tree`; return the header to be included ahead of every translation unit.
 
-    Lines keep their numbers and all other bytes their values. Sources that `made`, a tree built without probes, has and `tree` has not, or
-    not so, are made during the build: their texts with probes are laid aside, and take their places as they are compiled. A file that
-    neither tree has as it was indexed gets no probes. StoreError where the tree cannot be written.
+    Lines keep their numbers and all other bytes their values. Sources that `plain_tree`, a tree built without probes, has and `tree` has
+    not, or not so, are made during the build: their texts with probes are laid aside, and take their places as they are compiled. A file
+    that neither tree has as it was indexed gets no probes. StoreError where the tree cannot be written.
     """
     by_file: dict[str, list[Probe]] = {}
     for probe in probes:
@@ -54,7 +54,7 @@ def insert(tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Pat
     try:
         for file, inside in by_file.items():
             given = _text(tree / file)
-            built = given if made is None else _text(made / file).replace(_path(made), _path(tree))
+            built = given if plain_tree is None else _text(plain_tree / file).replace(_path(plain_tree), _path(tree))
             if given:
                 _write(tree / file, _with_probes(given, inside))
             if given != built:
@@ -69,11 +69,11 @@ def insert(tree: Path, probes: Sequence[Probe], made: Path | None = None) -> Pat
 
 def carried(tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
     """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for file in {_place(probe).file for probe in probes}:
         if (tree / file).is_file():
-            found |= {int(number) for number in _MARK.findall((tree / file).read_bytes())}
-    return frozenset(found & {probe.id for probe in probes})
+            numbers |= {int(number) for number in _MARK.findall((tree / file).read_bytes())}
+    return frozenset(numbers & {probe.id for probe in probes})
 
 
 def _text(path: Path) -> bytes:

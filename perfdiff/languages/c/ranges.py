@@ -57,13 +57,13 @@ def measured(names: Sequence[str], texts: Collection[int], numbers: Collection[i
     `key_len` tells that of `key`, and `size` that of the nearest `data` or the like, first before it, then behind.
     """
     places = {index: {_present(rest) for rest, _ in _without_one(names[index], _PLACE)} for index in texts}
-    found = set()
+    indices = set()
     for number in numbers:
         for rest in {_present(rest) for rest, _ in _without_one(names[number], _LENGTH)}:
-            found |= {index for index in texts if words(names[index]) == rest}
+            indices |= {index for index in texts if words(names[index]) == rest}
             if near := [(index > number, abs(index - number), index) for index in texts if rest in places[index]]:
-                found.add(min(near)[-1])
-    return found
+                indices.add(min(near)[-1])
+    return indices
 
 
 def _without_one(name: str, vocabulary: frozenset[str]) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -142,9 +142,9 @@ class References:
     def overloads(self, cursor: Cursor) -> Target:
         """Return all functions that an unresolved name in a template may mean."""
         count = native.clang_getNumOverloadedDecls(cursor)
-        found = [self._resolve(native.clang_getOverloadedDecl(cursor, index)) for index in range(count)]
+        targets = [self._resolve(native.clang_getOverloadedDecl(cursor, index)) for index in range(count)]
         return Target(
-            ReferenceKind.FUNCTION, tuple(key for target in found if target.kind is ReferenceKind.FUNCTION for key in target.keys)
+            ReferenceKind.FUNCTION, tuple(key for target in targets if target.kind is ReferenceKind.FUNCTION for key in target.keys)
         )
 
     def _resolve(self, declaration: Cursor) -> Target:
@@ -232,7 +232,7 @@ class References:
     def record_names(self, kind: Any) -> tuple[str, ...]:
         """Return what the records among `value_types` are called: an enumeration has no parts to share."""
         types = (self.types[key] for key in self.value_types(kind))
-        return tuple(str(self.entity(each)) for each in types if each._kind_id != _ENUM)
+        return tuple(str(self.entity(record)) for record in types if record._kind_id != _ENUM)
 
     def value_types(self, kind: Any) -> tuple[str, ...]:
         """Return the keys of the types whose layout a value of this type has: none for pointers, the elements' for arrays."""

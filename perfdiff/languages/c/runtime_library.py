@@ -69,11 +69,11 @@ def over(runtime: Path) -> tuple[str, ...]:
     return (f"-L{runtime}", "-isystem", str(runtime), f"-Wl,-rpath,{runtime}", "-lperfdiff")
 
 
-def _make(driver: str, made: Path) -> None:
-    _compile(driver, made)
-    shutil.copy(SOURCES / HEADER, made)
-    shutil.copy(_COUNTED_SOURCES / INLINE_HEADER, made)
-    (made / SPECS).write_text(_SPECS)
+def _make(driver: str, folder: Path) -> None:
+    _compile(driver, folder)
+    shutil.copy(SOURCES / HEADER, folder)
+    shutil.copy(_COUNTED_SOURCES / INLINE_HEADER, folder)
+    (folder / SPECS).write_text(_SPECS)
 
 
 def _make_timed(driver: str, folder: Path) -> None:
@@ -87,31 +87,31 @@ def _sources(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.iterdir()) if path.suffix in (".c", ".h"))
 
 
-def _compile(driver: str, made: Path) -> None:
+def _compile(driver: str, folder: Path) -> None:
     """Compile the libraries, shared, and as archives for static links, whose runtime interposes nothing."""
-    shared, static = made / "shared", made / "static"
+    shared, static = folder / "shared", folder / "static"
     ordinary = _objects(driver, shared, SOURCES)
     counted = _objects(driver, shared, _COUNTED_SOURCES)
-    _link_timed(driver, made, ordinary)
-    _link(driver, made / "libperfdiff_counted.so", (*_LINK_FLAGS, *_COUNTED_LINK_FLAGS), [*ordinary, *counted])
+    _link_timed(driver, folder, ordinary)
+    _link(driver, folder / "libperfdiff_counted.so", (*_LINK_FLAGS, *_COUNTED_LINK_FLAGS), [*ordinary, *counted])
     ordinary = _static_objects(driver, static, SOURCES, ordinary)
     counted = _static_objects(driver, static, _COUNTED_SOURCES, counted)
-    _archive(driver, made / "libperfdiff.a", ordinary)
-    _archive(driver, made / "libperfdiff_counted.a", [*ordinary, *counted])
-    _compile_places(driver, made, shared, static)
+    _archive(driver, folder / "libperfdiff.a", ordinary)
+    _archive(driver, folder / "libperfdiff_counted.a", [*ordinary, *counted])
+    _compile_places(driver, folder, shared, static)
     shutil.rmtree(shared)
     shutil.rmtree(static)
 
 
-def _compile_places(driver: str, made: Path, shared: Path, static: Path) -> None:
+def _compile_places(driver: str, folder: Path, shared: Path, static: Path) -> None:
     """Compile what has the compilers' own counters written."""
     counters = [f"{_PLACES_SOURCES.name}-{compiler}.o" for compiler in _PLACES_COUNTERS]
     ordinary = _objects(driver, shared, _PLACES_SOURCES)
     apart = _static_objects(driver, static, _PLACES_SOURCES, ordinary)
-    _link(driver, made / "libperfdiff_places.so", _LINK_FLAGS, [name for name in ordinary if Path(name).name not in counters])
-    _archive(driver, made / "libperfdiff_places.a", [name for name in apart if Path(name).name not in counters])
+    _link(driver, folder / "libperfdiff_places.so", _LINK_FLAGS, [name for name in ordinary if Path(name).name not in counters])
+    _archive(driver, folder / "libperfdiff_places.a", [name for name in apart if Path(name).name not in counters])
     for name in counters:
-        shutil.move(shared / name, made / name)
+        shutil.move(shared / name, folder / name)
 
 
 def _objects(driver: str, folder: Path, sources: Path) -> list[str]:

@@ -35,8 +35,8 @@ class SectionLayout:
     def at(self, place: int) -> Span | None:
         """Return the symbol that a place lies in, the same one of several whatever their order in the file."""
         last = bisect_right(self.starts, place)
-        found = [span for span in self.spans[max(last - _WALK_BACK, 0) : last] if span.start <= place < span.end]
-        return min(found, key=lambda span: (span.start != place, place - span.start, span.name), default=None)
+        around = [span for span in self.spans[max(last - _WALK_BACK, 0) : last] if span.start <= place < span.end]
+        return min(around, key=lambda span: (span.start != place, place - span.start, span.name), default=None)
 
     def following(self, place: int) -> int:
         """Return where the next symbol behind a place starts, or the section ends."""
@@ -50,4 +50,4 @@ class SectionLayout:
     def near_references(self, start: int, end: int) -> list[NearReference]:
         """Return the references by distance between `start` and `end` that leave this stretch."""
         within = self.near[bisect_left(self.near_offsets, start) : bisect_left(self.near_offsets, end)]
-        return [one for one in within if not start <= one.target < end and one.offset + one.width <= end]
+        return [reference for reference in within if not start <= reference.target < end and reference.offset + reference.width <= end]

@@ -16,7 +16,7 @@ def generic(name: str) -> str:
     `set::find` for `set<int>::find<char const*>`, `many::{lambda#1}::operator()` for `many<int>(int)::{lambda(int)#1}::operator()`. Of a
     name whose brackets do not match, what stands before the first that is not closed.
     """
-    kept: list[str] = []
+    words: list[str] = []
     text = _BESIDE.sub("", name)
     depth = at = 0
     is_instance = False
@@ -27,5 +27,5 @@ def generic(name: str) -> str:
         depth += _DEPTH.get(word, 0)
         is_instance |= word == "<"
         if depth == 0 and word not in _DEPTH:
-            kept.append(word)
-    return "".join(kept).rstrip() if is_instance else name
+            words.append(word)
+    return "".join(words).rstrip() if is_instance else name

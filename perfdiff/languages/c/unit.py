@@ -98,16 +98,16 @@ def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory:
     functions, overrides = walk.functions()
     dependencies = _reachable((key for function in functions for key in function.uses), memory)
     file = str(unit.file.resolve().relative_to(tree.resolve()))
-    included = {places.relative(one.include.name) for one in parsed.get_includes()}
+    included = {places.relative(inclusion.include.name) for inclusion in parsed.get_includes()}
     files = tuple(sorted({file, *filter(None, included)}))
     problem, missing = front.first_error(parsed, tree), front.missing_headers(parsed)
     return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, files, problem, missing)
 
 
 def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
-    known = memory.dependencies
-    reached = closure(keys, lambda key: known[key].uses if key in known else ())
-    return tuple(known[key] for key in sorted(reached & known.keys()))
+    dependencies = memory.dependencies
+    reached = closure(keys, lambda key: dependencies[key].uses if key in dependencies else ())
+    return tuple(dependencies[key] for key in sorted(reached & dependencies.keys()))
 
 
 class _UnitWalk:
@@ -152,16 +152,16 @@ class _UnitWalk:
     def functions(self) -> tuple[tuple[FunctionDefinition, ...], dict[str, tuple[str, ...]]]:
         """Return the definitions of all functions, and which methods override which."""
         self._macros.sort()
-        found: list[FunctionDefinition] = []
+        definitions: list[FunctionDefinition] = []
         overrides: dict[str, tuple[str, ...]] = {}
         for cursor in self._functions:
-            found += self._remembered(cursor)
+            definitions += self._remembered(cursor)
         for variable in self._variables:
-            found += self._of_variable(variable)
-        for definition in found:
+            definitions += self._of_variable(variable)
+        for definition in definitions:
             if definition.key in self._memory.overrides:
                 overrides[definition.key] = self._memory.overrides[definition.key]
-        return tuple(found), overrides
+        return tuple(definitions), overrides
 
     def globals(self) -> Iterator[Dependency]:
         """Yield the variables outside of functions that this unit defines, with the types and macros they use."""
@@ -192,18 +192,18 @@ class _UnitWalk:
 
     def _describe(self, keys: frozenset[str] | set[str]) -> None:
         waiting = set(keys)
-        known = self._memory.dependencies
+        dependencies = self._memory.dependencies
         while waiting:
             key = waiting.pop()
-            if key in known:
+            if key in dependencies:
                 continue
             if key in self._references.types:
-                known[key] = self._types.describe(key, self._references.types[key])
+                dependencies[key] = self._types.describe(key, self._references.types[key])
             elif key.startswith("macro:"):
-                known[key] = self._macros.describe(key)
+                dependencies[key] = self._macros.describe(key)
             else:
                 continue
-            waiting |= known[key].uses
+            waiting |= dependencies[key].uses
 
     def _of_variable(self, variable: Cursor) -> Iterator[FunctionDefinition]:
         """Yield the lambdas of a variable's initialiser."""
@@ -243,61 +243,67 @@ class _UnitWalk:
                 named.append(_Found(cursor, key, f"{name}::{local}", *span))
         return named
 
-    def _definitions(self, one: _Found, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
+    def _definitions(self, function: _Found, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
         """Yield the definition of a function, then those of the functions inside it; nothing where it has no body."""
-        cursor, place = one.cursor, one.place
+        cursor, place = function.cursor, function.place
         nodes = subtree(cursor, STOP)
         braces = self._braces(nodes, place.file)
         if braces is None or bound(cursor, self._parsed).is_default_method():
             return
-        inner = self._named([node for node, _ in nodes if node._kind_id in STOP], one.key, one.name)
-        found, body = traffic(nodes, self._references), body_among(nodes, cursor)
+        inner = self._named([node for node, _ in nodes if node._kind_id in STOP], function.key, function.name)
+        references, body = traffic(nodes, self._references), body_among(nodes, cursor)
         source = self._places.source(place.file)
-        written_out = place.offset <= braces[0] < braces[1] <= one.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
+        written_out = (
+            place.offset <= braces[0] < braces[1] <= function.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
+        )
         holes = self._holes(inner) if written_out else []
-        made = None if written_out else self._made(one, braces[0])
-        text = lexer.tokens(lexer.without(source, place.offset, one.end, holes))
-        macros = self._macros.within(place.file, place.offset, one.end, holes)
+        macro_body = None if written_out else self._made(function, braces[0])
+        text = lexer.tokens(lexer.without(source, place.offset, function.end, holes))
+        macros = self._macros.within(place.file, place.offset, function.end, holes)
         reason = (
             outer_obstacle
             or obstacle(
                 self._head(place, braces[0]),
                 self._macros.words(macros).union(text),
-                has_place=written_out or made is not None,
-                name=one.name,
+                has_place=written_out or macro_body is not None,
+                name=function.name,
                 resolvers=self._ifunc_resolvers(place.file),
             )
-            or (first_statement(source, braces[0] + 1) if made is None else first_statement(self._places.source(made.file), made.offset))
+            or (
+                first_statement(source, braces[0] + 1)
+                if macro_body is None
+                else first_statement(self._places.source(macro_body.file), macro_body.offset)
+            )
         )
         nested = [definition for function in inner for definition in self._definitions(function, reason if reason in INHERITED else None)]
         yield FunctionDefinition(
-            key=one.key,
-            name=one.name,
-            names=(one.name,),
+            key=function.key,
+            name=function.name,
+            names=(function.name,),
             file=place.file,
             line=place.line,
             start=place.offset,
             body=braces[0] + 1,
-            end=one.end,
+            end=function.end,
             text="",
             signature=self._signature(cursor, source[place.offset : braces[0]]),
             tokens=digest(text),
-            uses=frozenset(found.uses | macros),
-            calls=frozenset(found.calls | {definition.key for definition in nested}),
-            reads=frozenset(found.reads),
-            writes=frozenset(found.writes),
+            uses=frozenset(references.uses | macros),
+            calls=frozenset(references.calls | {definition.key for definition in nested}),
+            reads=frozenset(references.reads),
+            writes=frozenset(references.writes),
             features=self._features.plans(bound(cursor, self._parsed), body) if reason is None else (),
             branches=plan_branches(bound(cursor, self._parsed), body, source) if reason is None and written_out and body else (),
             obstacle=reason,
             linkage=linkage_names(cursor, self._parsed),
-            made=made,
+            made=macro_body,
         )
         yield from nested
 
-    def _made(self, one: _Found, brace: int) -> MacroBody | None:
+    def _made(self, function: _Found, brace: int) -> MacroBody | None:
         """Return where a macro has the body of a function of C, whose `{` counts where the macro is used."""
-        is_told_by_name = "::" not in one.name
-        return self._macros.body(one.place.file, brace, one.name) if is_told_by_name and brace >= one.place.offset else None
+        is_told_by_name = "::" not in function.name
+        return self._macros.body(function.place.file, brace, function.name) if is_told_by_name and brace >= function.place.offset else None
 
     def _head(self, start: SourcePosition, brace: int) -> set[str]:
         """Return the tokens ahead of a body, with those of the macros among them."""
@@ -314,8 +320,8 @@ class _UnitWalk:
 
     def _holes(self, inner: list[_Found]) -> list[tuple[int, int]]:
         holes = []
-        for one in inner:
-            braces = self._braces(subtree(one.cursor, STOP), one.place.file)
+        for function in inner:
+            braces = self._braces(subtree(function.cursor, STOP), function.place.file)
             if braces is not None and braces[0] < braces[1]:
                 holes.append(braces)
         return sorted(holes)

@@ -187,12 +187,12 @@ def _pack(path: Path) -> tuple[_PackValues[FunctionDefinition], _PackValues[Depe
 
 
 def _files_by_name(tree: Path) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    paths: dict[str, list[str]] = defaultdict(list)
     for folder, folders, names in os.walk(tree):
         folders[:] = sorted(name for name in folders if name != ".git")
         for name in sorted(names):
-            found[name].append(os.path.relpath(os.path.join(folder, name), tree))  # noqa: PTH118 - tens of thousands of files
-    return found
+            paths[name].append(os.path.relpath(os.path.join(folder, name), tree))  # noqa: PTH118 - tens of thousands of files
+    return paths
 
 
 @functools.cache

@@ -72,11 +72,11 @@ def _kept(jdk: Jdk, agent: _Agent, compiler: str, cache: Path) -> Path:
     return compiled.kept(cache, f"java-agent-{name}", partial(_make, jdk, agent, driver)) / LIBRARY
 
 
-def _make(jdk: Jdk, agent: _Agent, driver: str, made: Path) -> None:
+def _make(jdk: Jdk, agent: _Agent, driver: str, folder: Path) -> None:
     versions = ("-source", str(_OLDEST), "-target", str(_OLDEST))
     for _, path in agent.classes:
-        compiled.run([*jdk.compiling, *versions, "--patch-module", f"java.base={path.parent}", "-d", str(made), str(path)])
+        compiled.run([*jdk.compiling, *versions, "--patch-module", f"java.base={path.parent}", "-d", str(folder), str(path)])
     headers = jdk.home / "include"
-    places = [f'-D{macro}="{made / "java/lang" / path.with_suffix(".class").name}"' for macro, path in agent.classes]
+    places = [f'-D{macro}="{folder / "java/lang" / path.with_suffix(".class").name}"' for macro, path in agent.classes]
     compiling = (driver, *compiled.MODULE_FLAGS, *places, "-isystem", str(headers), "-isystem", str(headers / "linux"))
-    compiled.compile_module(compiling, agent.sources, (*_LINK_FLAGS, *agent.options), made / LIBRARY)
+    compiled.compile_module(compiling, agent.sources, (*_LINK_FLAGS, *agent.options), folder / LIBRARY)

@@ -31,22 +31,24 @@ def aligned(base: Program, head: Program, tokens: Tokens) -> tuple[Program, Func
     """Return head with the keys that its functions have in base, and its functions as they were by these keys."""
     classes = renamed_classes(base.functions, head.functions)
     keys = _keys(base.functions, head.functions, classes, tokens)
-    return rekeyed(head, keys, lambda one, key: one if class_of(one) in classes else with_name(one, base.functions.get(key)))
+    return rekeyed(
+        head, keys, lambda function, key: function if class_of(function) in classes else with_name(function, base.functions.get(key))
+    )
 
 
 def _keys(base: Functions, head: Functions, classes: Mapping[str, str], tokens: Tokens) -> dict[str, str]:
     """Return the key in base of each function of head, a new one where it has no counterpart."""
     keys = {key: key for key in head}
-    for key, one in head.items():
-        if (now := classes.get(class_of(one))) is not None:
-            keys[key] = f"{PREFIX}{now}{key.removeprefix(PREFIX).removeprefix(class_of(one))}"
+    for key, function in head.items():
+        if (now := classes.get(class_of(function))) is not None:
+            keys[key] = f"{PREFIX}{now}{key.removeprefix(PREFIX).removeprefix(class_of(function))}"
     moved = {now: replace(head[key], key=now) for key, now in keys.items()}
     others = _overloads(base, moved)
     prefixed = {f"{key}.": f"{now}." for key, now in others.items()}
     renamed = {key: others.get(now) or _with_prefix(now, prefixed) for key, now in keys.items()}
     moved = {now: replace(head[key], key=now) for key, now in renamed.items()}
-    found = dict(Alignment(_number, tokens).keys(list(base.values()), list(moved.values())))
-    return {key: found[now] for key, now in renamed.items()}
+    base_keys = dict(Alignment(_number, tokens).keys(list(base.values()), list(moved.values())))
+    return {key: base_keys[now] for key, now in renamed.items()}
 
 
 def _with_prefix(key: str, prefixes: Mapping[str, str]) -> str:
@@ -65,14 +67,14 @@ def _overloads(base: Functions, head: Functions) -> dict[str, str]:
 
 
 def _by_stem(keys: Iterable[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = defaultdict(list)
+    keys_by_stem: dict[str, list[str]] = defaultdict(list)
     for key in keys:
         if _PARAMETERS.search(key) and not _UNIT.search(key):
-            found[_PARAMETERS.sub("", key, count=1)].append(key)
-    return found
+            keys_by_stem[_PARAMETERS.sub("", key, count=1)].append(key)
+    return keys_by_stem
 
 
 def _number(key: str, start: int) -> Number | None:
     """Return where the first number of a lambda or class stands in a key."""
-    found = _UNIT.search(key, start)
-    return Number.matched(found, "lambda" if found["lambda"] else "class") if found else None
+    match = _UNIT.search(key, start)
+    return Number.matched(match, "lambda" if match["lambda"] else "class") if match else None

@@ -51,13 +51,13 @@ class _Comparison:
             is_same = first.comment == second.comment and list(map(_described, before)) == list(map(_described, after))
             if not is_same or _before_entries(base, first) != _before_entries(head, second):
                 return False
-            for one, other, entry, entry_in_head in zip(before, after, packed, packed_in_head, strict=True):
-                if (entry, one.CRC, one.file_size) == (entry_in_head, other.CRC, other.file_size):
+            for info, other, entry, entry_in_head in zip(before, after, packed, packed_in_head, strict=True):
+                if (entry, info.CRC, info.file_size) == (entry_in_head, other.CRC, other.file_size):
                     continue
-                self._room -= max(one.file_size, other.file_size)
+                self._room -= max(info.file_size, other.file_size)
                 if entry.extra != entry_in_head.extra or self._room < 0:
                     return False
-                if not self._of_entries(one.filename, _unpacked(first, one), _unpacked(second, other), depth):
+                if not self._of_entries(info.filename, _unpacked(first, info), _unpacked(second, other), depth):
                     return False
             return True
 
@@ -77,10 +77,10 @@ class _Entry:
     data: bytes
 
 
-def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """Return what an entry holds; raise BadZipFile where that is more than the archive says, before all of it is there."""
-    parts, left = [], one.file_size + 1
-    with archive.open(one) as file:
+    parts, left = [], info.file_size + 1
+    with archive.open(info) as file:
         while left and (part := file.read(min(left, _PIECE))):
             parts.append(part)
             left -= len(part)
@@ -89,39 +89,39 @@ def _unpacked(archive: zipfile.ZipFile, one: zipfile.ZipInfo) -> bytes:
     return b"".join(parts)
 
 
-def _described(one: zipfile.ZipInfo) -> tuple[object, ...]:
+def _described(info: zipfile.ZipInfo) -> tuple[object, ...]:
     """Return all that is said of an entry but for its time, size and place."""
-    return (*_TOLD(one), _without_times(one.extra))
+    return (*_TOLD(info), _without_times(info.extra))
 
 
 def _without_times(extra: bytes) -> list[tuple[int, bytes]]:
-    found, at = [], 0
+    fields, at = [], 0
     while at < len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)
         if kind not in _TIMES:
-            found.append((kind, extra[at + 4 : at + 4 + size]))
+            fields.append((kind, extra[at + 4 : at + 4 + size]))
         at += 4 + size
-    return found
+    return fields
 
 
 def _before_entries(content: bytes, archive: zipfile.ZipFile) -> bytes:
     """Return what stands before the first entry, such as a script."""
-    return content[: min((one.header_offset for one in archive.infolist()), default=archive.start_dir)]
+    return content[: min((entry.header_offset for entry in archive.infolist()), default=archive.start_dir)]
 
 
 def _packed(content: bytes, archive: zipfile.ZipFile) -> Iterator[_Entry]:
     """Yield the entries as they are packed; raise BadZipFile where anything is between them, or they say something else there."""
     entries = archive.infolist()
-    ends = [*(one.header_offset for one in entries[1:]), archive.start_dir]
-    for one, end in zip(entries, ends, strict=False):
-        header = content[one.header_offset : one.header_offset + _LOCAL_BYTES]
+    ends = [*(entry.header_offset for entry in entries[1:]), archive.start_dir]
+    for info, end in zip(entries, ends, strict=False):
+        header = content[info.header_offset : info.header_offset + _LOCAL_BYTES]
         flags, method, name_size, extra_size = (*struct.unpack_from("<2H", header, 6), *struct.unpack_from("<2H", header, 26))
-        name_at = one.header_offset + _LOCAL_BYTES
+        name_at = info.header_offset + _LOCAL_BYTES
         start = name_at + name_size + extra_size
         name = content[name_at : name_at + name_size].decode("utf-8" if flags & _UTF8 else "cp437")
-        rest = end - (start + one.compress_size)
-        if not header.startswith(_LOCAL_MAGIC) or (name, flags, method) != (one.orig_filename, one.flag_bits, one.compress_type):
+        rest = end - (start + info.compress_size)
+        if not header.startswith(_LOCAL_MAGIC) or (name, flags, method) != (info.orig_filename, info.flag_bits, info.compress_type):
             raise zipfile.BadZipFile
         if rest not in (_DESCRIPTIONS if flags & _DESCRIBED else (0,)):
             raise zipfile.BadZipFile
-        yield _Entry(_without_times(content[name_at + name_size : start]), content[start : start + one.compress_size])
+        yield _Entry(_without_times(content[name_at + name_size : start]), content[start : start + info.compress_size])

@@ -29,9 +29,9 @@ def plan_branches(source: bytes, conditions: Iterable[Decision], code: Code) -> 
     The expression is the number of the jump among those of the method that have a condition, from 0, and whether it is taken where the
     condition is true.
     """
-    found = sorted(conditions, key=lambda one: one.end)
-    jumps = list(zip(_JUMP.findall(code.text), code.jumps, strict=True)) if found else []
-    plans = sorted(_watched(source, found, jumps), key=lambda plan: plan.start)
+    ordered = sorted(conditions, key=lambda condition: condition.end)
+    jumps = list(zip(_JUMP.findall(code.text), code.jumps, strict=True)) if ordered else []
+    plans = sorted(_watched(source, ordered, jumps), key=lambda plan: plan.start)
     limit = _COMPILED if code.size <= _COMPILED else _LARGEST
     room = limit - _PROBE - code.size
     return tuple(plans[: max(room, 0) // (_WATCH + _TELL * (len(_EXIT.findall(code.text)) + 2))])
@@ -40,25 +40,25 @@ def plan_branches(source: bytes, conditions: Iterable[Decision], code: Code) -> 
 def _watched(source: bytes, conditions: Sequence[Decision], jumps: Sequence[tuple[str, int]]) -> Iterator[BranchPlan]:
     for first, last, group in _groups(conditions):
         inside = [(number, name) for number, (name, line) in enumerate(jumps) if first <= line <= last]
-        outcomes = [_is_taken_if_true(one.asks, name) for one, (_, name) in zip(group, inside, strict=False)]
+        outcomes = [_is_taken_if_true(decision.asks, name) for decision, (_, name) in zip(group, inside, strict=False)]
         if len(inside) != len(group) or None in outcomes:
             continue
-        for one, (number, _), taken in zip(group, inside, outcomes, strict=True):
-            if one.watched:
-                text = " ".join(source[one.start : one.end].decode("utf-8", "replace").split())
-                yield BranchPlan(one.start, one.end, one.line, text, f"{number} {taken:d}")
+        for decision, (number, _), taken in zip(group, inside, outcomes, strict=True):
+            if decision.watched:
+                text = " ".join(source[decision.start : decision.end].decode("utf-8", "replace").split())
+                yield BranchPlan(decision.start, decision.end, decision.line, text, f"{number} {taken:d}")
 
 
 def _groups(conditions: Sequence[Decision]) -> list[tuple[int, int, list[Decision]]]:
     """Return conditions that share lines, in the order of their ends, with their first and last line."""
     groups: list[tuple[int, int, list[Decision]]] = []
-    for one in sorted(conditions, key=lambda one: (one.first_line, one.last_line)):
-        if groups and one.first_line <= groups[-1][1]:
+    for decision in sorted(conditions, key=lambda decision: (decision.first_line, decision.last_line)):
+        if groups and decision.first_line <= groups[-1][1]:
             first, last, members = groups.pop()
-            groups.append((first, max(last, one.last_line), [*members, one]))
+            groups.append((first, max(last, decision.last_line), [*members, decision]))
         else:
-            groups.append((one.first_line, one.last_line, [one]))
-    return [(first, last, sorted(members, key=lambda one: one.end)) for first, last, members in groups]
+            groups.append((decision.first_line, decision.last_line, [decision]))
+    return [(first, last, sorted(members, key=lambda decision: decision.end)) for first, last, members in groups]
 
 
 def _is_taken_if_true(asks: str, jump: str) -> bool | None:
@@ -68,6 +68,6 @@ def _is_taken_if_true(asks: str, jump: str) -> bool | None:
     kind = {"ifnull": "eq", "ifnonnull": "ne"}.get(jump, jump[-2:])
     if asks not in _OPERATORS.values():
         return kind == "ne" if jump in ("ifeq", "ifne") else None
-    one = next(name for name, operator in _OPERATORS.items() if operator == asks)
-    other = next(right if left == one else left for left, right in _PAIRS if one in (left, right))
-    return kind == one if kind in (one, other) else None
+    condition = next(name for name, operator in _OPERATORS.items() if operator == asks)
+    other = next(right if left == condition else left for left, right in _PAIRS if condition in (left, right))
+    return kind == condition if kind in (condition, other) else None

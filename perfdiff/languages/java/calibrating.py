@@ -62,14 +62,14 @@ def measure(jdk: Jdk, agent: Path, cache: Path) -> Costs:
     return Costs(*(float(cost) / 1e3 for cost in (folder / "costs").read_text().split()))
 
 
-def _make(jdk: Jdk, agent: Path, cache: Path, made: Path) -> None:
-    compiled.run([str(jdk.javac), "-J-XX:TieredStopAtLevel=1", "-d", str(made), str(_SOURCE)])
-    sheet = weaving.weave(jdk, made, _METHODS, cache)
+def _make(jdk: Jdk, agent: Path, cache: Path, folder: Path) -> None:
+    compiled.run([str(jdk.javac), "-J-XX:TieredStopAtLevel=1", "-d", str(folder), str(_SOURCE)])
+    sheet = weaving.weave(jdk, folder, _METHODS, cache)
     variables = start.environment(sheet, agent)
-    found = [{name: _run(jdk, made, variables, entry) for name, entry in _KINDS.items()} for _ in range(_RUNS)]
-    whole = {name: statistics.median(_per_call(runs[name].wall_ns) for runs in found) for name in _KINDS}
-    inside = statistics.median(_per_call(runs["timed"].wall_ns - runs["timed"].self_ns) for runs in found)
-    (made / "costs").write_text(Costs(whole["counted"], whole["timed"], inside, whole["passed"]).text)
+    rounds = [{name: _run(jdk, folder, variables, entry) for name, entry in _KINDS.items()} for _ in range(_RUNS)]
+    whole = {name: statistics.median(_per_call(runs[name].wall_ns) for runs in rounds) for name in _KINDS}
+    inside = statistics.median(_per_call(runs["timed"].wall_ns - runs["timed"].self_ns) for runs in rounds)
+    (folder / "costs").write_text(Costs(whole["counted"], whole["timed"], inside, whole["passed"]).text)
 
 
 def _run(jdk: Jdk, classes: Path, variables: Mapping[str, str], entry: Entry) -> _Batches:
@@ -82,10 +82,10 @@ def _run(jdk: Jdk, classes: Path, variables: Mapping[str, str], entry: Entry) ->
             subprocess.run(command, env={**steering, **variables}, capture_output=True, check=True, timeout=_TIMEOUT_S)
         except (OSError, subprocess.SubprocessError) as error:
             raise BuildError(f"what probes cost under Java {jdk.release} cannot be measured: {error}", slug="java-helper-failed") from error
-        found = [recording.read(path) for path in out.glob("*.pdrec")]
-    if len(found) != 1 or _BATCH not in found[0].samples:
+        recordings = [recording.read(path) for path in out.glob("*.pdrec")]
+    if len(recordings) != 1 or _BATCH not in recordings[0].samples:
         raise BuildError(f"the JVM of {jdk.home} does not run methods with probes", slug="java-helper-failed")
-    samples = found[0].samples[_BATCH]
+    samples = recordings[0].samples[_BATCH]
     is_warm = samples.call > _WARM * samples.call.max()
     return _Batches(samples.wall_ns[is_warm], samples.self_ns[is_warm])
 

@@ -109,8 +109,8 @@ class Cursor:
         self.at = at + form.size
         if self.at > len(self.content):
             raise DamagedClassError
-        found: int = form.unpack_from(self.content, at)[0]
-        return found
+        number: int = form.unpack_from(self.content, at)[0]
+        return number
 
     def end(self) -> None:
         """Raise DamagedClassError where bytes are left."""
@@ -142,22 +142,22 @@ def name_of(content: bytes) -> str:
 
 def text(constants: tuple[Constant | None, ...], number: int) -> bytes:
     """Return the text that an entry of a constant pool is; raise DamagedClassError."""
-    one = constants[number] if number < len(constants) else None
-    if one is None or one.kind != UTF8:
+    constant = constants[number] if number < len(constants) else None
+    if constant is None or constant.kind != UTF8:
         raise DamagedClassError
-    return one.content
+    return constant.content
 
 
 def _constants(cursor: Cursor) -> tuple[Constant | None, ...]:
     count = cursor.short()
-    found: list[Constant | None] = [None]
-    while len(found) < count:
+    constants: list[Constant | None] = [None]
+    while len(constants) < count:
         kind = cursor.byte()
         if kind not in _SIZES and kind != UTF8:
             raise DamagedClassError
-        found.append(Constant(kind, cursor.take(cursor.short() if kind == UTF8 else _SIZES[kind])))
-        found += [None] if kind in _WIDE else []
-    return tuple(found)
+        constants.append(Constant(kind, cursor.take(cursor.short() if kind == UTF8 else _SIZES[kind])))
+        constants += [None] if kind in _WIDE else []
+    return tuple(constants)
 
 
 def _members(cursor: Cursor, constants: tuple[Constant | None, ...]) -> tuple[Member, ...]:
@@ -165,23 +165,23 @@ def _members(cursor: Cursor, constants: tuple[Constant | None, ...]) -> tuple[Me
 
 
 def _attributes(cursor: Cursor, constants: tuple[Constant | None, ...]) -> tuple[Attribute | CodeParts, ...]:
-    found: list[Attribute | CodeParts] = []
-    for one in _plain_attributes(cursor, constants):
-        found.append(_code(one, constants) if text(constants, one.name) == CODE else one)
-    return tuple(found)
+    attributes: list[Attribute | CodeParts] = []
+    for attribute in _plain_attributes(cursor, constants):
+        attributes.append(_code(attribute, constants) if text(constants, attribute.name) == CODE else attribute)
+    return tuple(attributes)
 
 
 def _plain_attributes(cursor: Cursor, constants: tuple[Constant | None, ...]) -> tuple[Attribute, ...]:
-    found = []
+    attributes = []
     for _ in range(cursor.short()):
         name, content = cursor.short(), cursor.take(cursor.long())
-        found.append(Attribute(name, b"" if text(constants, name) in (LINES, DEBUG_EXTENSION) else content))
-    return tuple(found)
+        attributes.append(Attribute(name, b"" if text(constants, name) in (LINES, DEBUG_EXTENSION) else content))
+    return tuple(attributes)
 
 
-def _code(one: Attribute, constants: tuple[Constant | None, ...]) -> CodeParts:
-    cursor = Cursor(one.content)
+def _code(attribute: Attribute, constants: tuple[Constant | None, ...]) -> CodeParts:
+    cursor = Cursor(attribute.content)
     limits, instructions, handlers = cursor.take(4), cursor.take(cursor.long()), cursor.take(8 * cursor.short())
     attributes = _plain_attributes(cursor, constants)
     cursor.end()
-    return CodeParts(one.name, limits, instructions, handlers, attributes)
+    return CodeParts(attribute.name, limits, instructions, handlers, attributes)

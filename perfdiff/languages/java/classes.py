@@ -126,17 +126,17 @@ class Class:
     @cached_property
     def nested(self) -> tuple[str, str | None, str | None, int] | None:
         """Return what it says of itself where it is nested in another class."""
-        return next((one for one in self.inner if one[0] == self.name), None)
+        return next((inner for inner in self.inner if inner[0] == self.name), None)
 
     @cached_property
     def by_signature(self) -> dict[tuple[str, str], Method]:
         """Return its methods by name and descriptor."""
-        return {(one.name, one.descriptor): one for one in self.methods}
+        return {(method.name, method.descriptor): method for method in self.methods}
 
     @cached_property
     def by_field(self) -> dict[str, Field]:
         """Return its fields by name."""
-        return {one.name: one for one in self.fields}
+        return {field.name: field for field in self.fields}
 
     @property
     def is_interface(self) -> bool:
@@ -151,7 +151,7 @@ class Class:
     @property
     def constants(self) -> tuple[str, ...]:
         """Return the names of an enum's constants, in order."""
-        return tuple(one.name for one in self.fields if one.access & ENUM)
+        return tuple(field.name for field in self.fields if field.access & ENUM)
 
 
 def class_files(tree: Path, declared: Collection[str]) -> Iterator[ClassFile]:
@@ -195,12 +195,12 @@ class DeclaredClasses:
         """Return the declared types that a file may hold a class of; which folders belong to its name is not known."""
         stem = file.removesuffix(_SUFFIX)
         folder, _, name = stem.rpartition("/")
-        found: set[str] = set()
-        for top in {name[: found.start()] for found in re.finditer(r"\$", name)} | {name}:
+        tops: set[str] = set()
+        for top in {name[: match.start()] for match in re.finditer(r"\$", name)} | {name}:
             if top in self._simple:
                 parts = [*folder.split("/"), top] if folder else [top]
-                found |= self._declared.intersection("/".join(parts[start:]) for start in range(len(parts)))
-        return found
+                tops |= self._declared.intersection("/".join(parts[start:]) for start in range(len(parts)))
+        return tops
 
 
 class ClassReader:
@@ -219,7 +219,7 @@ class ClassReader:
             self._kept.keep(content, text)
             texts[content] = text
         decoded = {content: _decoded(text or "") for content, text in texts.items()}
-        for content in [content for content, one in decoded.items() if one is None]:  # an entry that was damaged
+        for content in [content for content, class_ in decoded.items() if class_ is None]:  # an entry that was damaged
             [text] = self._told([content])
             self._kept.keep(content, text)
             decoded[content] = _decoded(text)
@@ -228,14 +228,14 @@ class ClassReader:
     def _told(self, contents: Sequence[bytes]) -> list[str]:
         if not contents:
             return []
-        asked = b"".join((struct.pack(">i", len(contents)), *(struct.pack(">i", len(each)) + each for each in contents)))
+        asked = b"".join((struct.pack(">i", len(contents)), *(struct.pack(">i", len(content)) + content for content in contents)))
         return tools.run(self._jdk, self._helpers, _MAIN, (), asked).decode("ascii").split("\n")[:-1]
 
 
 def _decoded(text: str) -> Class | str | None:
     """Return what a line of our program tells, the problem it names, or None where it is none of its lines."""
     try:
-        told = json.loads(text)  # which takes texts that are no Unicode, as constants of classes may be
-        return str(told["problem"]) if "problem" in told else msgspec.convert(told, Class)
+        document = json.loads(text)  # which takes texts that are no Unicode, as constants of classes may be
+        return str(document["problem"]) if "problem" in document else msgspec.convert(document, Class)
     except (ValueError, TypeError, RecursionError, msgspec.ValidationError):
         return None

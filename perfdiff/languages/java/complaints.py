@@ -20,12 +20,12 @@ _NOT_FOUND = re.compile(r"Could not find or load main class (\S+)|Unable to acce
 def read(tail: str) -> Complaint | None:
     """Return what the end of standard error complains of, None where nothing in it is known."""
     if version := _VERSION.search(tail):
-        made, known = (int(number) - _FIRST_MAJOR for number in version.group(2, 3))
+        major, newest = (int(number) - _FIRST_MAJOR for number in version.group(2, 3))
         return Complaint(
             slug="class-version",
-            says=f"the class {version[1].replace('/', '.')} is made for Java {made}, and the JVM that ran it knows Java {known} at most",
+            says=f"the class {version[1].replace('/', '.')} is made for Java {major}, and the JVM that ran it knows Java {newest} at most",
             remedy="let the workload run the `java` of the JDK that builds it, as PATH and JAVA_HOME have it, or compile with `--release "
-            f"{known}`",
+            f"{newest}`",
         )
     if memory := _MEMORY.search(tail):
         says = memory[1].strip() if memory[1] else "none was left when it started"

@@ -53,14 +53,14 @@ def weaver(jdk: Jdk) -> Jdk:
     """
     if jdk.feature <= _NEWEST:
         return jdk
-    found = jdks.beside(jdk, _NEWEST)
-    if found is None:
+    older = jdks.beside(jdk, _NEWEST)
+    if older is None:
         raise BuildError(
             f"work without a clock is counted with the library for bytecode of JDKs up to {_NEWEST}; {jdk.home} is Java {jdk.release}, and"
             " no older JDK is installed beside it",
             slug="java-not-counted",
         )
-    return found
+    return older
 
 
 def arguments(tree: Path) -> tuple[str, ...]:
@@ -70,13 +70,13 @@ def arguments(tree: Path) -> tuple[str, ...]:
 
 def source_names(tree: Path) -> list[bytes]:
     """Return the Java files of a tree as class files know them: package and name, `com/acme/Box.java`."""
-    found = set()
+    names = set()
     for path in tree.rglob("*.java"):
         if path.is_file() and not OF_HARNESS.fullmatch(path.name):
             package = _PACKAGE.search(path.read_bytes())
             folder = b"".join(package[1].split()).replace(b".", b"/") + b"/" if package else b""
-            found.add(folder + path.name.encode(errors="surrogateescape"))
-    return sorted(found)
+            names.add(folder + path.name.encode(errors="surrogateescape"))
+    return sorted(names)
 
 
 def class_files(tree: Path, sources: Sequence[bytes]) -> list[bytes]:
@@ -90,8 +90,8 @@ def class_files(tree: Path, sources: Sequence[bytes]) -> list[bytes]:
     return weaving.files_where(tree, is_wanted)
 
 
-def _make(loom: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None:
-    told = tools.run(loom, cache, _LOOM, arguments(tree), request)
-    end = _LENGTH.size + int(_LENGTH.unpack_from(told)[0])
-    (made / weaving.SHEET).write_bytes(told[_LENGTH.size : end])
-    (made / _OUTSIDE).write_bytes(told[end:])
+def _make(loom: Jdk, tree: Path, cache: Path, request: bytes, folder: Path) -> None:
+    answer = tools.run(loom, cache, _LOOM, arguments(tree), request)
+    end = _LENGTH.size + int(_LENGTH.unpack_from(answer)[0])
+    (folder / weaving.SHEET).write_bytes(answer[_LENGTH.size : end])
+    (folder / _OUTSIDE).write_bytes(answer[end:])

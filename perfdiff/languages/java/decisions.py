@@ -120,5 +120,5 @@ def _operator(node: Node) -> str:
 
 
 def _field(node: Node, name: str) -> Node:
-    found = node.child_by_field_name(name)
-    return found if found is not None else node.named_children[-1]
+    child = node.child_by_field_name(name)
+    return child if child is not None else node.named_children[-1]

@@ -38,38 +38,38 @@ class Dependencies:
 
 def dependencies(joined: Mapping[str, Joined], hierarchy: Hierarchy) -> Dependencies:
     """Return the declarations of classes by internal name."""
-    found: dict[str, Declaration] = {}
+    declarations: dict[str, Declaration] = {}
     depends: dict[str, frozenset[str]] = {}
     keys: dict[tuple[str, str], str] = {}
     fields: dict[tuple[str, str], str] = {}
-    for name, each in joined.items():
+    for name, class_ in joined.items():
         parents = [parent for parent in hierarchy.lineage(name)[1:] if parent in joined and not joined[parent].text.is_anonymous]
         extended = [parent for parent in parents if not joined[parent].one.is_interface]
-        for kind, one in _of_class(each):
-            found[one.key], keys[kind, name] = one, one.key
+        for kind, declaration in _of_class(class_):
+            declarations[declaration.key], keys[kind, name] = declaration, declaration.key
             follows = {CLASS: extended, LAYOUT: extended, INTERFACES: parents}.get(kind, [])
-            depends[one.key] = frozenset(f"{kind}{joined[parent].path}" for parent in follows)
-        for field, declared in _of_fields(each):
-            found[declared.key], fields[name, field] = declared, declared.key
-    return Dependencies(dict(sorted(found.items())), depends, keys, fields)
+            depends[declaration.key] = frozenset(f"{kind}{joined[parent].path}" for parent in follows)
+        for field, declared in _of_fields(class_):
+            declarations[declared.key], fields[name, field] = declared, declared.key
+    return Dependencies(dict(sorted(declarations.items())), depends, keys, fields)
 
 
 def _of_class(joined: Joined) -> Iterator[tuple[str, Declaration]]:
     """Yield the declarations of a class, with their kinds."""
-    one = joined.one
+    type_ = joined.one
     if joined.text.is_anonymous:
         return  # what it inherits from is in the name that it goes by, and what it captures in the code that makes it
-    extends = f"class extends {types.simple(f'L{one.parent};')}" if one.parent not in (None, *_IMPLICIT) else "class"
-    yield _declared(CLASS, (EntityKind.RECORD, "class"), joined, [one.parent or "", *normal.meaningful(one.annotations)], extends)
-    implemented = ", ".join(types.simple(f"L{name};") for name in one.interfaces) or "none"
-    yield _declared(INTERFACES, (EntityKind.TYPE, "interfaces of"), joined, sorted(one.interfaces), implemented)
-    own = sorted(field.descriptor for field in one.fields if not field.access & STATIC)
+    extends = f"class extends {types.simple(f'L{type_.parent};')}" if type_.parent not in (None, *_IMPLICIT) else "class"
+    yield _declared(CLASS, (EntityKind.RECORD, "class"), joined, [type_.parent or "", *normal.meaningful(type_.annotations)], extends)
+    implemented = ", ".join(types.simple(f"L{name};") for name in type_.interfaces) or "none"
+    yield _declared(INTERFACES, (EntityKind.TYPE, "interfaces of"), joined, sorted(type_.interfaces), implemented)
+    own = sorted(field.descriptor for field in type_.fields if not field.access & STATIC)
     yield _declared(LAYOUT, (EntityKind.TYPE, "fields of"), joined, own, f"{len(own)} field{'s' if len(own) != 1 else ''}")
-    if one.is_enum:
-        yield _declared(CONSTANTS, (EntityKind.TYPE, "constants of"), joined, [*one.constants], ", ".join(one.constants))
-    if one.components is not None:
-        words = [part for component in one.components for part in component]
-        shown = ", ".join(f"{types.simple(descriptor)} {name}" for name, descriptor in one.components)
+    if type_.is_enum:
+        yield _declared(CONSTANTS, (EntityKind.TYPE, "constants of"), joined, [*type_.constants], ", ".join(type_.constants))
+    if type_.components is not None:
+        words = [part for component in type_.components for part in component]
+        shown = ", ".join(f"{types.simple(descriptor)} {name}" for name, descriptor in type_.components)
         yield _declared(RECORD, (EntityKind.TYPE, "record"), joined, words, f"({shown})")
 
 

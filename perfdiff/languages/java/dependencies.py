@@ -29,10 +29,10 @@ def versions(tree: Path) -> dict[str, str]:
     Jars that the tree's own build makes are the project: those of `target` and `build` folders are left out, but for what was copied into
     folders of libraries there. A jar without a version in its name goes by a digest.
     """
-    found: dict[str, str] = {}
+    versions_by_name: dict[str, str] = {}
     for name, version in (*_maven(tree), *_gradle(tree), *_jars(tree)):
-        found.setdefault(name, version)
-    return dict(sorted(found.items()))
+        versions_by_name.setdefault(name, version)
+    return dict(sorted(versions_by_name.items()))
 
 
 def _files(tree: Path, *names: str) -> Iterator[Path]:
@@ -57,12 +57,12 @@ def _maven(tree: Path) -> Iterator[tuple[str, str]]:
     properties = {element.tag: (element.text or "").strip() for pom in poms for element in pom.findall("./properties/*")}
     for pom in poms:
         version = _child(pom, "version") or _child(pom.find("parent"), "version")
-        known = {**properties, "project.version": version, "revision": properties.get("revision", "")}
+        properties_of_pom = {**properties, "project.version": version, "revision": properties.get("revision", "")}
         for path in ("./dependencies/dependency", "./dependencyManagement/dependencies/dependency"):
             for dependency in pom.findall(path):
-                artifact, asked = _child(dependency, "artifactId"), _filled(_child(dependency, "version"), known)
+                artifact, asked = _child(dependency, "artifactId"), _filled(_child(dependency, "version"), properties_of_pom)
                 if artifact not in own and asked:
-                    yield f"{_filled(_child(dependency, 'groupId'), known)}:{artifact}", asked
+                    yield f"{_filled(_child(dependency, 'groupId'), properties_of_pom)}:{artifact}", asked
 
 
 def _pom(text: str) -> ElementTree.Element | None:
@@ -81,9 +81,9 @@ def _child(element: ElementTree.Element | None, name: str) -> str:
     return "" if element is None else (element.findtext(name) or "").strip()
 
 
-def _filled(text: str, known: Mapping[str, str]) -> str:
+def _filled(text: str, properties: Mapping[str, str]) -> str:
     for _ in range(_STEPS):
-        text = _PLACE.sub(lambda found: known.get(found[1], found[0]), text)
+        text = _PLACE.sub(lambda place: properties.get(place[1], place[0]), text)
     return text
 
 
@@ -93,10 +93,10 @@ def _gradle(tree: Path) -> Iterator[tuple[str, str]]:
         if file.name == "gradle.lockfile":
             yield from ((f"{group}:{name}", version) for group, name, version in _LOCKED.findall(text))
             continue
-        known = dict(_PROPERTY.findall(text))
+        properties = dict(_PROPERTY.findall(text))
         for group, name, version in _COORDINATES.findall(text):
             variable = _VARIABLE.fullmatch(version)
-            yield f"{group}:{name}", known.get(variable[1], version) if variable else version
+            yield f"{group}:{name}", properties.get(variable[1], version) if variable else version
     catalogue = tree / "gradle" / _CATALOGUE
     if catalogue.is_file():
         yield from _catalogue(_text(catalogue))
@@ -108,7 +108,7 @@ def _catalogue(text: str) -> Iterator[tuple[str, str]]:
         table = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError):
         return
-    known: Mapping[str, Any] = table.get("versions", {}) if isinstance(table.get("versions"), dict) else {}
+    catalogue_versions: Mapping[str, Any] = table.get("versions", {}) if isinstance(table.get("versions"), dict) else {}
     for entry in (table.get("libraries") or {}).values() if isinstance(table.get("libraries"), dict) else ():
         if isinstance(entry, str) and entry.count(":") == 2:
             name, version = entry.rsplit(":", 1)
@@ -116,7 +116,7 @@ def _catalogue(text: str) -> Iterator[tuple[str, str]]:
         elif isinstance(entry, dict):
             name = str(entry.get("module") or f"{entry.get('group')}:{entry.get('name')}")
             asked = entry.get("version", "")
-            asked = known.get(str(asked.get("ref")), "") if isinstance(asked, dict) else asked
+            asked = catalogue_versions.get(str(asked.get("ref")), "") if isinstance(asked, dict) else asked
             if isinstance(asked, str) and asked:
                 yield name, asked
 
@@ -127,8 +127,8 @@ def _jars(tree: Path) -> Iterator[tuple[str, str]]:
         is_copied = bool(folders) and folders[-1] in ("dependency", "lib", "libs", "dependencies")
         if not file.is_file() or ".git" in folders or (_is_made(file, tree) and not (is_copied and folders[-2:] != ("build", "libs"))):
             continue
-        found = _JAR.fullmatch(file.name)
-        if found:
-            yield found[1], found[2]
+        match = _JAR.fullmatch(file.name)
+        if match:
+            yield match[1], match[2]
         else:
             yield file.name, hashlib.blake2b(file.read_bytes(), digest_size=4).hexdigest()

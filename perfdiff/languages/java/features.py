@@ -94,7 +94,9 @@ def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
     this = _Value("this", "this", f"L{inputs.of.name};", "", Origin.DERIVED)
     if not inputs.method.is_static and inputs.method.name != "<init>":
         yield from _types(this, inputs)
-    for value in sorted(_fields(inputs, {one.path: one.name for one in parameters}), key=lambda value: _distance(value.path)):
+    for value in sorted(
+        _fields(inputs, {parameter.path: parameter.name for parameter in parameters}), key=lambda value: _distance(value.path)
+    ):
         if _distance(value.path) <= depth:
             yield from _plain(value, inputs.hierarchy)
             yield from _derived(value, inputs, is_parameter=False)
@@ -107,8 +109,8 @@ def _parameters(inputs: Inputs) -> Iterator[_Value]:
     for index, descriptor in enumerate(given):
         name = inputs.parameters[index]
         if name:
-            known = generic[index - before] if generic and index >= before else descriptor
-            yield _Value(name, f"arg{index}", descriptor, known, Origin.ARGUMENT)
+            generic_type = generic[index - before] if generic and index >= before else descriptor
+            yield _Value(name, f"arg{index}", descriptor, generic_type, Origin.ARGUMENT)
 
 
 def _fields(inputs: Inputs, names: dict[str, str]) -> Iterator[_Value]:
@@ -153,10 +155,10 @@ def _ways(inputs: Inputs) -> Iterator[tuple[str, list[_Step]]]:
 
 def _given_back(inputs: Inputs, steps: Iterable[_Step]) -> list[_Step] | None:
     """Return steps with fields in the place of the methods that give them back, None where one of these does anything else."""
-    found: list[_Step] = []
+    resolved: list[_Step] = []
     for owner, name, descriptor in steps:
         if not name.endswith("()"):
-            found.append((owner, name, descriptor))
+            resolved.append((owner, name, descriptor))
             continue
         named = inputs.hierarchy.resolved(owner, name.removesuffix("()"), f"(){descriptor}")
         code = inputs.hierarchy.classes[named[0]].by_signature[named[1:]].code if named is not None else None
@@ -164,8 +166,8 @@ def _given_back(inputs: Inputs, steps: Iterable[_Step]) -> list[_Step] | None:
         home = inputs.hierarchy.field_owner(gets[1], gets[2]) if gets else None
         if gets is None or home is None:
             return None
-        found.append((home, gets[2] if home == inputs.of.name else _INDIRECT + gets[2], gets[3]))
-    return found
+        resolved.append((home, gets[2] if home == inputs.of.name else _INDIRECT + gets[2], gets[3]))
+    return resolved
 
 
 def _distance(path: str) -> int:
@@ -186,9 +188,9 @@ def _is_fixed(inputs: Inputs, owner: str, name: str, *, has_more: bool) -> bool:
     declared = _declared(inputs, owner, name)
     if declared is None:
         return True
-    one = inputs.hierarchy.classes.get(types.internal(declared.descriptor))
+    class_ = inputs.hierarchy.classes.get(types.internal(declared.descriptor))
     fixed = declared.descriptor in _LOADS or declared.descriptor in _TEXTS or declared.descriptor.startswith("[")
-    fixed = fixed or bool(declared.access & SYNTHETIC) or (one is not None and one.is_enum)
+    fixed = fixed or bool(declared.access & SYNTHETIC) or (class_ is not None and class_.is_enum)
     return bool(declared.access & FINAL) and fixed and not has_more
 
 
@@ -207,9 +209,9 @@ def _plain(value: _Value, hierarchy: Hierarchy) -> Iterator[FeaturePlan]:
     elif descriptor in _COLLECTIONS:
         yield FeaturePlan(f"{value.name}.size()", value.origin, Load.UNSIGNED, f"length {value.path}")
     else:
-        one = hierarchy.classes.get(types.internal(descriptor))
-        if one is not None and one.is_enum:
-            labels = dict(enumerate(one.constants))
+        class_ = hierarchy.classes.get(types.internal(descriptor))
+        if class_ is not None and class_.is_enum:
+            labels = dict(enumerate(class_.constants))
             yield FeaturePlan(value.name, value.origin, Load.SIGNED, f"ordinal {value.path}", category=True, labels=labels)
 
 
@@ -223,7 +225,7 @@ def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[F
         yield FeaturePlan(f"path depth({value.name})", Origin.DERIVED, Load.DEPTH, f"depth {value.path}")
     is_holder = value.descriptor.startswith("[") or value.descriptor in _COLLECTIONS
     held = map(types.erased, types.elements(value.generic)[-1:])  # of a map its values
-    if is_holder and any(each.startswith("[") or each in _TEXTS or each in _COLLECTIONS for each in held):
+    if is_holder and any(element.startswith("[") or element in _TEXTS or element in _COLLECTIONS for element in held):
         yield FeaturePlan(f"total size({value.name})", Origin.DERIVED, Load.UNSIGNED, f"nested {value.path}")
     if is_parameter:
         yield from _types(value, inputs)
@@ -240,7 +242,7 @@ def _types(value: _Value, inputs: Inputs) -> Iterator[FeaturePlan]:
 def _is_open(descriptor: str, hierarchy: Hierarchy) -> bool:
     if descriptor in _ANY or descriptor in _OPEN_COLLECTIONS or descriptor == "Ljava/lang/CharSequence;":
         return True
-    one = hierarchy.classes.get(types.internal(descriptor))
-    if one is None:
+    class_ = hierarchy.classes.get(types.internal(descriptor))
+    if class_ is None:
         return False
-    return not one.is_enum and (bool(one.access & INTERFACE) or bool(hierarchy.descendants(one.name)))
+    return not class_.is_enum and (bool(class_.access & INTERFACE) or bool(hierarchy.descendants(class_.name)))

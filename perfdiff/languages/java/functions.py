@@ -114,15 +114,15 @@ def _text(joined: Joined, method: Method) -> _Text | None:
     members = joined.source.told.members
     index = joined.members.get((method.name, method.descriptor), joined.lambdas.get((method.name, method.descriptor)))
     if index is not None:
-        one = members[index]
-        return _Text((index,), one, one.start, one.end, one.last_line)
+        member = members[index]
+        return _Text((index,), member, member.start, member.end, member.last_line)
     if method.name not in ("<init>", "<clinit>") or method.code is None:
         return None
     if method.name == "<init>" and any(member.role is Role.CONSTRUCTOR for _, member in joined.own_members()):
         return None
     parts = [(i, member) for i, member in joined.own_members() if _is_initialiser(member, is_static=method.name == "<clinit>")]
     if method.name == "<clinit>":
-        constants = {one.name for one in joined.one.fields if one.constant is not None}
+        constants = {field.name for field in joined.one.fields if field.constant is not None}
         parts = [(i, member) for i, member in parts if member.name not in constants]
     if not parts:
         return None
@@ -134,7 +134,7 @@ def _branches(joined: Joined, method: Method, text: _Text) -> tuple[BranchPlan, 
     """Return the conditions that can be watched; of fields' initialisers, which each constructor has, none."""
     if method.code is None or text.first.role is Role.FIELD:
         return ()
-    conditions = (one for index in text.members for one in joined.source.told.members[index].decides)
+    conditions = (decision for index in text.members for decision in joined.source.told.members[index].decides)
     return branches.plan_branches(joined.source.data, conditions, method.code)
 
 
@@ -153,11 +153,11 @@ def parameter_names(joined: Joined, method: Method, member: MemberText) -> tuple
     names = [""] * len(given)
     if method.code is not None:
         by_slot, slot = dict(method.code.locals), 0 if method.is_static else 1
-        for index, one in enumerate(given):
+        for index, descriptor in enumerate(given):
             names[index] = by_slot.get(slot, "")
-            slot += 1 + (one in ("J", "D"))
-    for index, kept in enumerate(method.parameters if len(method.parameters) == len(given) else ()):
-        names[index] = kept or names[index]
+            slot += 1 + (descriptor in ("J", "D"))
+    for index, recorded in enumerate(method.parameters if len(method.parameters) == len(given) else ()):
+        names[index] = recorded or names[index]
     before = joined.offset(method, len(written))
     for index, name in enumerate(written[: len(given) - before], start=before):
         names[index] = name
@@ -177,37 +177,37 @@ def _obstacle(method: Method, *, is_namesake: bool) -> str | None:
 
 def _no_code(joined: Joined, text: _Text) -> tuple[Stretch, ...]:
     """Return the lines that are comments, other functions, or between the parts of an initialiser."""
-    told = joined.source.told
+    source = joined.source.told
     first, last = text.first.first_line, text.last_line
     own, lines = set[int](), set(joined.source.remarks.intersection(range(first, last + 1)))
     for index in text.members:
-        one = told.members[index]
-        own.update(range(one.first_line, one.last_line + 1))
-        lines.update(_inside(joined, one, index))
+        member = source.members[index]
+        own.update(range(member.first_line, member.last_line + 1))
+        lines.update(_inside(joined, member, index))
     return stretches(lines | (set(range(first, last + 1)) - own))
 
 
 def _inside(joined: Joined, around: MemberText, index: int) -> Iterable[int]:
     """Yield the lines of functions that stand in another one and share them with no code of that."""
     members, data = joined.source.told.members, joined.source.data
-    for one in members[index + 1 :]:
-        if one.start >= around.end:
+    for member in members[index + 1 :]:
+        if member.start >= around.end:
             return
-        if one.role is Role.LAMBDA and one.last_line > one.line:
-            begin = data.rfind(b"\n", 0, one.body) + 1
-            opened = data.count(b"\n", one.start, begin) + one.first_line
-            if data[one.body - 1 : one.body] == b"{":
-                yield from range(opened + 1, one.last_line)
-        elif one.role in (Role.METHOD, Role.CONSTRUCTOR) and one.owner != around.owner:
-            before = data[data.rfind(b"\n", 0, one.start) + 1 : one.start].strip()
-            end = data.find(b"\n", one.end)
-            behind = data[one.end : end if end >= 0 else len(data)].strip()
-            yield from range(one.first_line + bool(before), one.last_line + (not behind))
+        if member.role is Role.LAMBDA and member.last_line > member.line:
+            begin = data.rfind(b"\n", 0, member.body) + 1
+            opened = data.count(b"\n", member.start, begin) + member.first_line
+            if data[member.body - 1 : member.body] == b"{":
+                yield from range(opened + 1, member.last_line)
+        elif member.role in (Role.METHOD, Role.CONSTRUCTOR) and member.owner != around.owner:
+            before = data[data.rfind(b"\n", 0, member.start) + 1 : member.start].strip()
+            end = data.find(b"\n", member.end)
+            behind = data[member.end : end if end >= 0 else len(data)].strip()
+            yield from range(member.first_line + bool(before), member.last_line + (not behind))
 
 
 def by_signature(functions: Iterable[Function]) -> Mapping[tuple[str, str, str], str]:
     """Return the keys of functions by class, name and descriptor; of namesakes the first."""
-    found: dict[tuple[str, str, str], str] = {}
-    for one in functions:
-        found.setdefault((one.joined.one.name, one.method.name, one.method.descriptor), one.definition.key)
-    return found
+    keys: dict[tuple[str, str, str], str] = {}
+    for function in functions:
+        keys.setdefault((function.joined.one.name, function.method.name, function.method.descriptor), function.definition.key)
+    return keys

@@ -23,8 +23,8 @@ class Hierarchy:
     def __init__(self, classes: Mapping[str, Class]) -> None:
         self.classes = classes
         self._children: dict[str, list[str]] = defaultdict(list)
-        for name, one in classes.items():
-            for parent in (one.parent, *one.interfaces):
+        for name, class_ in classes.items():
+            for parent in (class_.parent, *class_.interfaces):
                 if parent is not None:
                     self._children[parent].append(name)
         self._lineages: dict[str, tuple[str, ...]] = {}
@@ -39,23 +39,23 @@ class Hierarchy:
     def descendants(self, name: str) -> tuple[str, ...]:
         """Return the classes of the project that inherit from a class, which may be another project's."""
         if name not in self._descendants:
-            self._descendants[name] = tuple(closure(self._children.get(name, ()), lambda each: self._children.get(each, ())))
+            self._descendants[name] = tuple(closure(self._children.get(name, ()), lambda heir: self._children.get(heir, ())))
         return self._descendants[name]
 
     def _parents(self, name: str) -> list[str]:
-        one = self.classes[name]
-        return [parent for parent in (one.parent, *one.interfaces) if parent is not None and parent in self.classes]
+        class_ = self.classes[name]
+        return [parent for parent in (class_.parent, *class_.interfaces) if parent is not None and parent in self.classes]
 
     def field_owner(self, owner: str, name: str) -> str | None:
         """Return the class of the project that declares a field which is named by `owner`."""
-        return next((each for each in self.lineage(owner) if name in self.classes[each].by_field), None)
+        return next((ancestor for ancestor in self.lineage(owner) if name in self.classes[ancestor].by_field), None)
 
     def resolved(self, owner: str, name: str, descriptor: str) -> Signature | None:
         """Return the method of the project that a call by `owner` names, looked for from there upwards."""
         key = (name, descriptor)
-        found = [each for each in self.lineage(owner) if key in self.classes[each].by_signature]
-        with_body = (each for each in found if not self.classes[each].by_signature[key].access & ABSTRACT)
-        chosen = next(with_body, found[0] if found else None)
+        declaring = [ancestor for ancestor in self.lineage(owner) if key in self.classes[ancestor].by_signature]
+        with_body = (ancestor for ancestor in declaring if not self.classes[ancestor].by_signature[key].access & ABSTRACT)
+        chosen = next(with_body, declaring[0] if declaring else None)
         return None if chosen is None else (chosen, name, descriptor)
 
     def targets(self, call: str) -> Iterator[Signature]:
@@ -71,15 +71,17 @@ class Hierarchy:
             yield from self._overriders(owner, name, descriptor)
 
     def _overriders(self, owner: str, name: str, descriptor: str) -> Iterator[Signature]:
-        found = [each for each in self.descendants(owner) if self._overrides(each, name, descriptor)]
+        overriding = [heir for heir in self.descendants(owner) if self._overrides(heir, name, descriptor)]
         if owner not in self.classes:
-            if not found and owner != _OBJECT:
+            if not overriding and owner != _OBJECT:
                 # Its own children are not known, only what the project's classes say: `Collection.add` may be that of a List.
-                found = [each for each in self._strangers.get((name, descriptor), ()) if self._overrides(each, name, descriptor)]
-            if len(found) > _MOST_OVERRIDERS:
+                overriding = [
+                    stranger for stranger in self._strangers.get((name, descriptor), ()) if self._overrides(stranger, name, descriptor)
+                ]
+            if len(overriding) > _MOST_OVERRIDERS:
                 return
-        for each in found:
-            yield each, name, descriptor
+        for heir in overriding:
+            yield heir, name, descriptor
 
     def _overrides(self, owner: str, name: str, descriptor: str) -> bool:
         method = self.classes[owner].by_signature.get((name, descriptor))
@@ -88,19 +90,21 @@ class Hierarchy:
     @cached_property
     def _strangers(self) -> dict[tuple[str, str], list[str]]:
         """Return the classes that inherit from another project's type besides Object, by the methods that they have."""
-        found: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for name, one in self.classes.items():
-            parents = {parent for each in self.lineage(name) for parent in (self.classes[each].parent, *self.classes[each].interfaces)}
+        heirs: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for name, class_ in self.classes.items():
+            parents = {
+                parent for ancestor in self.lineage(name) for parent in (self.classes[ancestor].parent, *self.classes[ancestor].interfaces)
+            }
             if any(parent not in self.classes and parent not in (_OBJECT, None) for parent in parents):
-                for method in one.methods:
+                for method in class_.methods:
                     if is_virtual(method):
-                        found[method.name, method.descriptor].append(name)
-        return found
+                        heirs[method.name, method.descriptor].append(name)
+        return heirs
 
     def overridden(self, owner: str, method: Method) -> str | None:
         """Return the nearest class above that has a method of the same signature."""
         above = self.lineage(owner)[1:]
-        return next((each for each in above if self._overrides(each, method.name, method.descriptor)), None)
+        return next((ancestor for ancestor in above if self._overrides(ancestor, method.name, method.descriptor)), None)
 
 
 def is_virtual(method: Method) -> bool:

@@ -48,6 +48,6 @@ def _headers(jdk: Jdk, *, is_needed: bool) -> Check:
 
 def _start(jdk: Jdk, cache: Path, variables: Mapping[str, str]) -> tuple[Sequence[str], Mapping[str, str]]:
     """Compile the agent, which is kept in `cache` as a comparison would keep it; return what starts a JVM with it."""
-    driver, kept = compiler(variables), cache / "runtime"
-    library = agent.build(jdk, runtime_library.build_timed(driver, kept), driver, kept)
+    driver, runtime_cache = compiler(variables), cache / "runtime"
+    library = agent.build(jdk, runtime_library.build_timed(driver, runtime_cache), driver, runtime_cache)
     return (str(jdk.java), f"-agentpath:{library}", "-version"), variables

@@ -26,15 +26,15 @@ def index(tree: Path, jdk: Jdk, *, depth: int, cache: Path | None, helpers: Path
     sources = SourceReader(cache).read(tree)
     declared = {name for source in sources for name in source.top_types}
     files = list(class_files(tree, declared))
-    told = ClassReader(jdk, cache, helpers).read(file.data for file in files)
-    candidates = [Candidate(file.place, one) for file, one in zip(files, told, strict=True) if isinstance(one, Class)]
+    outcomes = ClassReader(jdk, cache, helpers).read(file.data for file in files)
+    candidates = [Candidate(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, Class)]
     joined = join(candidates, sources)
-    known: dict[str, Class] = {}
+    by_name: dict[str, Class] = {}
     for candidate in candidates:  # what compilers made up too: what it does is looked up
-        known.setdefault(candidate.one.name, candidate.one)
-    known |= {one.one.name: one.one for one in reversed(joined)}
-    hierarchy = Hierarchy(known)
-    broken = [(file.place, one) for file, one in zip(files, told, strict=True) if isinstance(one, str)]
+        by_name.setdefault(candidate.one.name, candidate.one)
+    by_name |= {joined_class.one.name: joined_class.one for joined_class in reversed(joined)}
+    hierarchy = Hierarchy(by_name)
+    broken = [(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, str)]
     broken += [(source.file, source.told.problem) for source in sources if source.told.problem is not None]
     problems = (*(Skipped(file.rpartition("/")[2], file, problem) for file, problem in broken), *_uncompiled(sources, files))
     return link(Functions(joined, hierarchy, depth).all(), joined, hierarchy, problems)

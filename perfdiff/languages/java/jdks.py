@@ -77,14 +77,14 @@ _INSTALLED = Path("/usr/lib/jvm")  # where distributions put JDKs
 @functools.lru_cache
 def beside(jdk: Jdk, newest: int) -> Jdk | None:
     """Return the newest JDK up to a release that is installed beside another one, or where distributions put them; None where none is."""
-    found = []
+    installed = []
     for folder in dict.fromkeys((jdk.home.parent, _INSTALLED)):
         for home in sorted(path.parent.parent for path in folder.glob("*/bin/javac")):
             try:
-                found.append(_described(home, "the folder"))
+                installed.append(_described(home, "the folder"))
             except BuildError:  # of a release that is not measured
                 continue
-    return max((each for each in found if each.feature <= newest), key=lambda each: each.feature, default=None)
+    return max((candidate for candidate in installed if candidate.feature <= newest), key=lambda candidate: candidate.feature, default=None)
 
 
 def _home_of(compiler: str, path: str) -> Path:
@@ -96,8 +96,8 @@ def _home_of(compiler: str, path: str) -> Path:
         ended = answer([compiler, "-J-XshowSettings:properties", "-version"])
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BuildError(f"the compiler {compiler} on PATH ({path}) cannot be run: {error}", slug="no-jdk") from error
-    found = _HOME.search(ended.stderr) or _HOME.search(ended.stdout)
-    return Path(found[1].strip()) if found else folder
+    match = _HOME.search(ended.stderr) or _HOME.search(ended.stdout)
+    return Path(match[1].strip()) if match else folder
 
 
 @functools.lru_cache
@@ -124,8 +124,8 @@ def _described(home: Path, says: str) -> Jdk:
 def _release(home: Path) -> str:
     """Return the version that a JDK tells in its `release` file, and where it has none, by its compiler."""
     try:
-        if found := _VERSION.search((home / "release").read_text(errors="replace")):
-            return found[1]
+        if match := _VERSION.search((home / "release").read_text(errors="replace")):
+            return match[1]
         ended = answer([home / "bin/javac", "-version"])
         ended.check_returncode()
     except OSError as error:

@@ -77,7 +77,7 @@ def join(candidates: Iterable[Candidate], sources: Sequence[SourceFile]) -> tupl
     for source in sources:
         for name in source.top_types:
             declaring[name].append(source)
-    found: dict[tuple[str, str], Joined] = {}
+    joined_classes: dict[tuple[str, str], Joined] = {}
     by_name: dict[str, list[Candidate]] = defaultdict(list)
     for candidate in candidates:
         by_name[candidate.one.name].append(candidate)
@@ -87,15 +87,15 @@ def join(candidates: Iterable[Candidate], sources: Sequence[SourceFile]) -> tupl
             top = _top(name, declaring)
             if top is None:
                 continue
-            source = max(declaring[top], key=lambda one: _shared(candidate.place, one.file))
-            if (name, source.file) not in found and (joined := _joined(candidate, source, top, found)) is not None:
-                found[name, source.file] = joined
-    return tuple(found.values())
+            source = max(declaring[top], key=lambda source: _shared(candidate.place, source.file))
+            if (name, source.file) not in joined_classes and (joined := _joined(candidate, source, top, joined_classes)) is not None:
+                joined_classes[name, source.file] = joined
+    return tuple(joined_classes.values())
 
 
 def _top(name: str, declaring: Mapping[str, object]) -> str | None:
     """Return the type of a source that a class is, or is inside of."""
-    ends = [found.start() for found in re.finditer(r"\$", name)]
+    ends = [dollar.start() for dollar in re.finditer(r"\$", name)]
     return next((name[:end] for end in (*ends, len(name)) if name[:end] in declaring), None)
 
 
@@ -105,39 +105,41 @@ def _shared(place: str, file: str) -> tuple[int, int]:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), -file.count("/")
 
 
-def _joined(candidate: Candidate, source: SourceFile, top: str, found: Mapping[tuple[str, str], Joined]) -> Joined | None:
-    one = candidate.one
-    index = source.top_types[top] if one.name == top else _inner_type(one, source, found)
-    if index is None or one.access & SYNTHETIC:
+def _joined(candidate: Candidate, source: SourceFile, top: str, joined_classes: Mapping[tuple[str, str], Joined]) -> Joined | None:
+    class_ = candidate.one
+    index = source.top_types[top] if class_.name == top else _inner_type(class_, source, joined_classes)
+    if index is None or class_.access & SYNTHETIC:
         return None
-    joined = Joined(candidate.place, one, source, index)
+    joined = Joined(candidate.place, class_, source, index)
     _join_methods(joined)
     _join_lambdas(joined)
     return joined
 
 
-def _inner_type(one: Class, source: SourceFile, found: Mapping[tuple[str, str], Joined]) -> int | None:
+def _inner_type(class_: Class, source: SourceFile, joined_classes: Mapping[tuple[str, str], Joined]) -> int | None:
     """Return the index of the type that a nested, local or anonymous class comes from."""
-    nested = one.nested
+    nested = class_.nested
     if nested is None:
         return None
     _, outer, simple, _ = nested
-    around = found.get(((outer or (one.enclosing[0] if one.enclosing else None) or ""), source.file))
+    around = joined_classes.get(((outer or (class_.enclosing[0] if class_.enclosing else None) or ""), source.file))
     if around is None:
         return None
-    told = enumerate(source.told.types)
+    numbered_types = enumerate(source.told.types)
     if outer is not None:
-        return next((i for i, each in told if each.owner == around.type_index and each.within < 0 and each.name == simple), None)
-    taken = {each.type_index for each in found.values() if each.source is source}
-    lines = {line for method in one.methods if method.code is not None for line in method.code.lines}
-    local = [(i, each) for i, each in told if each.owner == around.type_index and each.within >= 0 and i not in taken]
+        return next(
+            (i for i, type_ in numbered_types if type_.owner == around.type_index and type_.within < 0 and type_.name == simple), None
+        )
+    taken = {other.type_index for other in joined_classes.values() if other.source is source}
+    lines = {line for method in class_.methods if method.code is not None for line in method.code.lines}
+    local = [(i, type_) for i, type_ in numbered_types if type_.owner == around.type_index and type_.within >= 0 and i not in taken]
     if simple is not None:
-        likely = [(i, each) for i, each in local if each.name == simple and not each.is_anonymous]
+        likely = [(i, type_) for i, type_ in local if type_.name == simple and not type_.is_anonymous]
     else:
-        parents = {(parent or "").replace("$", "/").rpartition("/")[2] for parent in (one.parent, *one.interfaces)}
-        likely = [(i, each) for i, each in local if each.kind == "constant" or (each.is_anonymous and each.name in parents)]
-        likely = likely or [(i, each) for i, each in local if each.is_anonymous]
-    there = [i for i, each in likely if all(each.line <= line <= each.last_line for line in lines)]
+        parents = {(parent or "").replace("$", "/").rpartition("/")[2] for parent in (class_.parent, *class_.interfaces)}
+        likely = [(i, type_) for i, type_ in local if type_.kind == "constant" or (type_.is_anonymous and type_.name in parents)]
+        likely = likely or [(i, type_) for i, type_ in local if type_.is_anonymous]
+    there = [i for i, type_ in likely if all(type_.line <= line <= type_.last_line for line in lines)]
     return next(iter(there or [i for i, _ in likely]), None)
 
 
@@ -153,7 +155,7 @@ def _join_methods(joined: Joined) -> None:
         if len(likely) > 1 and first is not None:
             likely = [(i, member) for i, member in likely if member.first_line <= first <= member.last_line] or likely
         if likely:
-            index, _ = max(likely, key=lambda each: (_likeness(method, each[1]), -each[0]))
+            index, _ = max(likely, key=lambda candidate: (_likeness(method, candidate[1]), -candidate[0]))
             if first is None or joined.text.line <= first <= joined.text.last_line:  # else it is another text that was compiled
                 joined.members[method.name, method.descriptor] = index
                 taken.add(index)
@@ -181,7 +183,7 @@ def _likeness(method: Method, member: MemberText) -> int:
     """Return how many parameters are of the types that are written."""
     given = types.parameters(method.descriptor)
     written = [_simple(kind) for _, kind in member.parameters]
-    return sum(types.simple(one) == other for one, other in zip(given[len(given) - len(written) :], written, strict=True))
+    return sum(types.simple(descriptor) == other for descriptor, other in zip(given[len(given) - len(written) :], written, strict=True))
 
 
 def _simple(written: str) -> str:
@@ -202,31 +204,31 @@ def _join_lambdas(joined: Joined) -> None:
     waiting: list[tuple[Method, list[int]]] = []
     for method in joined.one.methods:
         if method.code is not None and method.code.made and not (method.is_synthetic and method.name.startswith("lambda$")):
-            waiting.append((method, [each for around in _around(joined, method) for each in inside[around]]))
+            waiting.append((method, [lambda_index for around in _around(joined, method) for lambda_index in inside[around]]))
     while waiting:
         method, likely = waiting.pop(0)
         assert method.code is not None, "it makes lambdas"
-        for made in method.code.made:
-            name, _, descriptor = made.partition(" ")
+        for lambda_method in method.code.made:
+            name, _, descriptor = lambda_method.partition(" ")
             body = methods.get((name, descriptor))
             if body is None or (name, descriptor) in joined.lambdas:
                 continue
-            found = _lambda_text(joined, body, likely)
-            if found is not None:
-                joined.lambdas[name, descriptor] = found
+            lambda_index = _lambda_text(joined, body, likely)
+            if lambda_index is not None:
+                joined.lambdas[name, descriptor] = lambda_index
                 if body.code is not None and body.code.made:
-                    waiting.append((body, inside[found]))
+                    waiting.append((body, inside[lambda_index]))
 
 
 def _around(joined: Joined, method: Method) -> list[int]:
     """Return the members whose text a method's instructions come from: constructors run the initialisers of fields too."""
     own = joined.members.get((method.name, method.descriptor))
-    found = [] if own is None else [own]
+    indices = [] if own is None else [own]
     if method.name in ("<init>", "<clinit>"):
         wanted = method.name == "<clinit>"
         roles = (Role.FIELD, Role.CONSTANT, Role.STATIC, Role.INSTANCE)
-        found += [index for index, member in joined.own_members() if member.role in roles and member.is_static == wanted]
-    return sorted(found)
+        indices += [index for index, member in joined.own_members() if member.role in roles and member.is_static == wanted]
+    return sorted(indices)
 
 
 def _lambda_text(joined: Joined, body: Method, likely: Sequence[int]) -> int | None:
@@ -238,11 +240,11 @@ def _lambda_text(joined: Joined, body: Method, likely: Sequence[int]) -> int | N
     there = [index for index in free if all(members[index].first_line <= line <= members[index].last_line for line in lines)]
 
     def rank(index: int) -> tuple[bool, bool, int]:
-        one = members[index]
-        if one.role is Role.LAMBDA:
-            return False, len(captured(joined.source, one)) != _count(body) - len(one.parameters), index
+        member = members[index]
+        if member.role is Role.LAMBDA:
+            return False, len(captured(joined.source, member)) != _count(body) - len(member.parameters), index
         # A reference to a method is a lambda only where it cannot be linked directly.
-        text = joined.source.text(one.start, one.end)
+        text = joined.source.text(member.start, member.end)
         return True, not (text.startswith("super") or "[]" in text), index
 
     return min(there, key=rank, default=None)
@@ -251,9 +253,9 @@ def _lambda_text(joined: Joined, body: Method, likely: Sequence[int]) -> int | N
 def captured(source: SourceFile, member: MemberText) -> tuple[str, ...]:
     """Return the variables around a lambda that it names, in the order in which it does: as compilers hand them over."""
     members, own = source.told.members, {name for name, _ in member.parameters} | {*member.variables}
-    around, known = member.within, set[str]()
+    around, outer = member.within, set[str]()
     while around >= 0:
-        known |= {*members[around].variables, *(name for name, _ in members[around].parameters)}
+        outer |= {*members[around].variables, *(name for name, _ in members[around].parameters)}
         around = members[around].within
-    words = _NAME.findall(source.text(member.body, member.end)) if known - own else []
-    return tuple(dict.fromkeys(word for word in words if word in known - own))
+    words = _NAME.findall(source.text(member.body, member.end)) if outer - own else []
+    return tuple(dict.fromkeys(word for word in words if word in outer - own))

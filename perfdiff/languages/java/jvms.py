@@ -50,10 +50,10 @@ def _asked(home: Path, options: str, processors: int) -> Jvm:
         text = ended.stderr + ended.stdout
     except (OSError, subprocess.TimeoutExpired):
         text = ""
-    told, name, collector, heap = (pattern.search(text) for pattern in (_PROCESSORS, _NAME, _COLLECTOR, _HEAP))
+    count, name, collector, heap = (pattern.search(text) for pattern in (_PROCESSORS, _NAME, _COLLECTOR, _HEAP))
     return Jvm(
         name=name[1].strip() if name else "OpenJDK",
-        processors=int(told[1]) if told else processors,
+        processors=int(count[1]) if count else processors,
         collector=collector[1].replace("The Z Garbage Collector", "ZGC") if collector else None,
         heap=heap[1] if heap else None,
     )
@@ -68,8 +68,8 @@ def fixed(home: Path, environment: Mapping[str, str]) -> str:
 
 def variables(home: Path, environment: Mapping[str, str]) -> dict[str, str]:
     """Return the variable of JVMs' options: ours, then the user's, which prevail; those of a command line prevail over both."""
-    found = " ".join(filter(None, [fixed(home, environment), environment.get(OPTIONS, "")]))
-    return {OPTIONS: found} if found else {}
+    options = " ".join(filter(None, [fixed(home, environment), environment.get(OPTIONS, "")]))
+    return {OPTIONS: options} if options else {}
 
 
 def calm(home: Path, environment: Mapping[str, str]) -> dict[str, str]:

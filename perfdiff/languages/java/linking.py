@@ -38,28 +38,30 @@ _ASKS_CONSTANTS = re.compile(
 
 def link(functions: Iterable[Function], classes: Iterable[Joined], hierarchy: Hierarchy, problems: tuple[Skipped, ...]) -> Program:
     """Return the program that functions and classes make."""
-    found = tuple(functions)
+    functions = tuple(functions)
     joined: dict[str, Joined] = {}
-    for one in classes:
-        joined.setdefault(one.one.name, one)
-    linker = _Linker(found, joined, hierarchy, dependencies(joined, hierarchy))
-    definitions = {one.definition.key: linker.linked(one) for one in found}
-    declarations = {**linker.known.declarations, **{one.key: one for one in linker.overridden.values()}}
+    for class_ in classes:
+        joined.setdefault(class_.one.name, class_)
+    linker = _Linker(functions, joined, hierarchy, dependencies(joined, hierarchy))
+    definitions = {function.definition.key: linker.linked(function) for function in functions}
+    declarations = {**linker.known.declarations, **{declaration.key: declaration for declaration in linker.overridden.values()}}
     return Program(dict(sorted(definitions.items())), dict(sorted(declarations.items())), problems)
 
 
 class _Linker:
-    def __init__(self, functions: tuple[Function, ...], joined: Mapping[str, Joined], hierarchy: Hierarchy, known: Dependencies) -> None:
-        self._joined, self._hierarchy, self.known = joined, hierarchy, known
+    def __init__(
+        self, functions: tuple[Function, ...], joined: Mapping[str, Joined], hierarchy: Hierarchy, dependencies: Dependencies
+    ) -> None:
+        self._joined, self._hierarchy, self.known = joined, hierarchy, dependencies
         self._keys = by_signature(functions)
         self._expanded: dict[Signature, frozenset[str]] = {}
         self._constants: dict[str, list[tuple[str, str]]] = defaultdict(list)  # classes and keys by name
-        for (owner, name), key in known.fields.items():
+        for (owner, name), key in dependencies.fields.items():
             if key.startswith(CONSTANT):
                 self._constants[name].append((owner, key))
-        self._enums = {owner: key for (kind, owner), key in known.keys.items() if kind == CONSTANTS}
+        self._enums = {owner: key for (kind, owner), key in dependencies.keys.items() if kind == CONSTANTS}
         self._written = self._in_values()
-        self._definitions = {one.definition.key: one.definition for one in functions}
+        self._definitions = {function.definition.key: function.definition for function in functions}
         self.overridden: dict[str, Declaration] = {}
 
     def linked(self, function: Function) -> FunctionDefinition:
@@ -83,24 +85,24 @@ class _Linker:
         above = self._hierarchy.overridden(function.joined.one.name, method) if is_virtual(method) else None
         key = self._keys.get((above, method.name, method.descriptor)) if above is not None else None
         if key is not None:
-            one = self.overridden.setdefault(key, overridden(self._definitions[key]))
-            yield one.key
+            declaration = self.overridden.setdefault(key, overridden(self._definitions[key]))
+            yield declaration.key
 
     def _calls(self, of: Class, code: Code) -> frozenset[str]:
-        found: set[str] = set()
-        for made in code.made:
-            name, _, descriptor = made.partition(" ")
-            found |= self._through((of.name, name, descriptor))
+        callees: set[str] = set()
+        for lambda_method in code.made:
+            name, _, descriptor = lambda_method.partition(" ")
+            callees |= self._through((of.name, name, descriptor))
         for call in code.calls:
             for target in self._hierarchy.targets(call):
-                found |= self._through(target)
+                callees |= self._through(target)
         called = (call.split(" ")[1] for call in code.calls if call.startswith("s "))
         for owner in {*code.created, *self._owners_of_statics(code), *called} - {of.name}:
             if (key := self._keys.get((owner, "<clinit>", "()V"))) is not None:
-                found.add(key)
+                callees.add(key)
         for created in code.created:
-            found |= self._handed(created)
-        return frozenset(found)
+            callees |= self._handed(created)
+        return frozenset(callees)
 
     def _owners_of_statics(self, code: Code) -> Iterator[str]:
         """Yield the classes whose static fields are read or written: the first one to do so waits for their initialisers."""
@@ -117,23 +119,23 @@ class _Linker:
         if target not in self._expanded:
             owner, name, descriptor = target
             method = self._hierarchy.classes[owner].by_signature.get((name, descriptor))
-            found: set[str] = set()
+            callees: set[str] = set()
             if method is not None and method.code is not None:
-                made = (f"s {owner} {each}" for each in method.code.made)
-                for call in (*method.code.calls, *made):
+                lambda_calls = (f"s {owner} {lambda_method}" for lambda_method in method.code.made)
+                for call in (*method.code.calls, *lambda_calls):
                     for next_one in self._hierarchy.targets(call):
-                        found |= self._through(next_one, above | {target})
+                        callees |= self._through(next_one, above | {target})
             if above:
-                return frozenset(found)  # of a ring, only its beginning knows all
-            self._expanded[target] = frozenset(found)
+                return frozenset(callees)  # of a ring, only its beginning knows all
+            self._expanded[target] = frozenset(callees)
         return self._expanded[target]
 
     def _handed(self, created: str) -> frozenset[str]:
         """Return the methods of an anonymous or local class, which whoever gets its object may call: other projects too."""
-        one = self._joined.get(created)
-        if one is None or one.text.within < 0:
+        class_ = self._joined.get(created)
+        if class_ is None or class_.text.within < 0:
             return frozenset()
-        methods = (method for method in one.one.methods if not method.name.startswith(("<", "lambda$")))
+        methods = (method for method in class_.one.methods if not method.name.startswith(("<", "lambda$")))
         return frozenset(key for method in methods if (key := self._keys.get((created, method.name, method.descriptor))) is not None)
 
     def _field_names(self, fields: Iterable[str]) -> Iterator[str]:
@@ -177,8 +179,8 @@ class _Linker:
 
     def _named_constants(self, joined: Joined, text: str) -> Iterator[str]:
         """Yield the constants that a text names: compilers write their values into those that use them, and no name is left."""
-        for found in set(_WORDS.findall(text)):
-            parts = _SPACE.sub("", found).split(".")
+        for expression in set(_WORDS.findall(text)):
+            parts = _SPACE.sub("", expression).split(".")
             for end, name in enumerate(parts):
                 for owner, key in self._constants.get(name, ()):
                     if self._is_named(joined, owner, name, parts[:end]):
@@ -191,14 +193,14 @@ class _Linker:
         imports = joined.source.told.imports
         if not before:
             package = dotted.rpartition(".")[0]
-            return any(owner in self._hierarchy.lineage(each) for each in seen) or any(
-                each in imports for each in (f"static {dotted}.{name}", f"static {dotted}.*", f"static {package}.*")
+            return any(owner in self._hierarchy.lineage(class_) for class_ in seen) or any(
+                imported in imports for imported in (f"static {dotted}.{name}", f"static {dotted}.*", f"static {package}.*")
             )
         last = before[-1]
         if last == "this":
-            return any(owner in self._hierarchy.lineage(each) for each in seen)
+            return any(owner in self._hierarchy.lineage(class_) for class_ in seen)
         heirs = {owner, *self._hierarchy.descendants(owner)}
-        return any(types.dotted(each).rpartition(".")[2] == last and self._is_visible(joined, each, before, seen) for each in heirs)
+        return any(types.dotted(heir).rpartition(".")[2] == last and self._is_visible(joined, heir, before, seen) for heir in heirs)
 
     def _is_visible(self, joined: Joined, owner: str, before: list[str], seen: list[str]) -> bool:
         dotted = types.dotted(owner)
@@ -207,26 +209,26 @@ class _Linker:
         package, imports = dotted.rpartition(".")[0], joined.source.told.imports
         if package == joined.source.told.package or dotted in imports or f"{package}.*" in imports or f"static {dotted}" in imports:
             return True
-        lines = {each for one in seen for each in self._hierarchy.lineage(one)}
+        lines = {ancestor for class_ in seen for ancestor in self._hierarchy.lineage(class_)}
         return owner in lines or owner.rpartition("$")[0] in lines
 
     def _around(self, joined: Joined) -> list[str]:
         """Return the classes that a class stands in, itself first."""
-        found, name = [joined.one.name], joined.one.name
+        around, name = [joined.one.name], joined.one.name
         while "$" in name:
             name = name.rpartition("$")[0]
-            found.append(name)
-        return found
+            around.append(name)
+        return around
 
     def _in_values(self) -> dict[str, set[str]]:
         """Return by field which constants its value names."""
-        found: dict[str, set[str]] = {}
+        constants: dict[str, set[str]] = {}
         for owner, joined in self._joined.items():
             for _, member in joined.own_members():
                 key = self.known.fields.get((owner, member.name)) if member.role is Role.FIELD and member.value else None
                 if key is not None:
-                    found[key] = set(self._named_constants(joined, member.value)) - {key}
-        return found
+                    constants[key] = set(self._named_constants(joined, member.value)) - {key}
+        return constants
 
 
 def _element(name: str) -> str:

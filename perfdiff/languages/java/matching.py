@@ -55,13 +55,15 @@ def _compared(base: Program, head: Program) -> tuple[Program, Program]:
 
 def _stripped(program: Program, keys: set[str]) -> Program:
     both, one_only = (OVERRIDDEN, CONSTANT), (OVERRIDDEN,)
-    functions = {key: _strip(one, both if key in keys and one.tokens else one_only) for key, one in program.functions.items()}
+    functions = {
+        key: _strip(function, both if key in keys and function.tokens else one_only) for key, function in program.functions.items()
+    }
     return replace(program, functions=functions)
 
 
 def _strip(function: FunctionDefinition, kinds: tuple[str, ...]) -> FunctionDefinition:
-    kept = frozenset(key for key in function.uses if not key.startswith(kinds))
-    return replace(function, uses=kept) if len(kept) < len(function.uses) else function
+    uses = frozenset(key for key in function.uses if not key.startswith(kinds))
+    return replace(function, uses=uses) if len(uses) < len(function.uses) else function
 
 
 class _Texts:
@@ -90,7 +92,7 @@ class _Texts:
 
     def _renamed_in(self, base: FunctionDefinition, head: FunctionDefinition) -> Iterator[tuple[str, str]]:
         """Yield the names of renamed fields, if these are all that a method uses otherwise: another class may have fields of such names."""
-        before, after = ({key for key in one.uses if key.startswith(FIELD)} for one in (base, head))
+        before, after = ({key for key in definition.uses if key.startswith(FIELD)} for definition in (base, head))
         if {self._fields.get(key, key) for key in before} == after:
             yield from ((key.removeprefix(FIELD), self._fields[key].removeprefix(FIELD)) for key in before & self._fields.keys())
 
@@ -101,12 +103,12 @@ class _Texts:
             return True
         if any(before[key].fingerprint != after[key].fingerprint for key in base.uses):
             return True
-        known, now = self._base.functions, self._head.functions
-        return any(key in now and key in known and known[key].linkage != now[key].linkage for key in base.calls)
+        earlier, now = self._base.functions, self._head.functions
+        return any(key in now and key in earlier and earlier[key].linkage != now[key].linkage for key in base.calls)
 
 
 def _modifiers(before: Sequence[str], after: Sequence[str]) -> ChangeReason:
-    new, gone = [each for each in after if each not in before], [each for each in before if each not in after]
+    new, gone = [modifier for modifier in after if modifier not in before], [modifier for modifier in before if modifier not in after]
     parts = [f"now {' '.join(new)}"] if new else []
     parts += [f"no longer {' '.join(gone)}"] if gone else []
     return ChangeReason(ReasonKind.NEWLY if new else ReasonKind.TEXT, ", ".join(parts))
@@ -123,11 +125,11 @@ def _renamed_fields(base: Mapping[str, Declaration], head: Mapping[str, Declarat
 
 def _fields(declarations: Mapping[str, Declaration], others: Mapping[str, Declaration]) -> Mapping[tuple[str, str], list[str]]:
     """Return the keys of fields that the others lack, by class and by all that a field is beside its name."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    by_class: dict[tuple[str, str], list[str]] = defaultdict(list)
     for key in declarations.keys() - others.keys():
         if key.startswith(FIELD):
-            found[key.rpartition(".")[0], declarations[key].fingerprint].append(key)
-    return found
+            by_class[key.rpartition(".")[0], declarations[key].fingerprint].append(key)
+    return by_class
 
 
 def _parts(name: str) -> Sequence[str]:

@@ -24,7 +24,7 @@ def name_all(classes: Iterable[Joined]) -> dict[str, Names]:
     """Give all classes their names; return by file those of their members. Classes come before those inside them."""
     files: dict[str, Names] = defaultdict(Names)
     by_type: dict[tuple[str, int], Joined] = {}
-    for joined in sorted(classes, key=lambda one: (one.source.file, one.type_index)):
+    for joined in sorted(classes, key=lambda class_: (class_.source.file, class_.type_index)):
         names = files[joined.source.file]
         by_type[joined.source.file, joined.type_index] = joined
         _name(joined, names, by_type)
@@ -73,8 +73,8 @@ def named(joined: Joined, method: Method, written: int) -> tuple[str, str]:
     Only as many parameters are shown as are `written`; compilers add others.
     """
     given = types.parameters(method.descriptor)
-    told = types.shown if _has_namesake(joined, method) else types.brief
-    return f"{joined.path}.{method.name}({','.join(map(types.binary, given))})", _shown(joined, method, written, told)
+    style = types.shown if _has_namesake(joined, method) else types.brief
+    return f"{joined.path}.{method.name}({','.join(map(types.binary, given))})", _shown(joined, method, written, style)
 
 
 def in_full(joined: Joined, method: Method, written: int) -> str:
@@ -82,14 +82,14 @@ def in_full(joined: Joined, method: Method, written: int) -> str:
     return _shown(joined, method, written, types.shown)
 
 
-def _shown(joined: Joined, method: Method, written: int, told: Callable[[str], str]) -> str:
+def _shown(joined: Joined, method: Method, written: int, style: Callable[[str], str]) -> str:
     before = joined.offset(method, written)
     given = types.parameters(method.descriptor)[before : before + written]
-    return f"{joined.shown}.{method.name}({', '.join(map(told, given))})"
+    return f"{joined.shown}.{method.name}({', '.join(map(style, given))})"
 
 
 def _has_namesake(joined: Joined, method: Method) -> bool:
     """Return whether only packages tell the parameters of a method from those of another of its name."""
     given = types.parameters(method.descriptor)
-    others = (types.parameters(each.descriptor) for each in joined.one.methods if each.name == method.name)
+    others = (types.parameters(other.descriptor) for other in joined.one.methods if other.name == method.name)
     return any(other != given and [*map(types.brief, other)] == [*map(types.brief, given)] for other in others)

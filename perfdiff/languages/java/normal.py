@@ -35,7 +35,7 @@ def fingerprint(method: Method, of: Class, classes: Mapping[str, Class]) -> str:
 
 def meaningful(annotations: tuple[str, ...]) -> list[str]:
     """Return the annotations that a running program may look at."""
-    return sorted(one for one in annotations if not _SILENT.fullmatch(one))
+    return sorted(annotation for annotation in annotations if not _SILENT.fullmatch(annotation))
 
 
 def normalised(text: str, of: Class, classes: Mapping[str, Class]) -> str:
@@ -46,13 +46,13 @@ def normalised(text: str, of: Class, classes: Mapping[str, Class]) -> str:
     if "$" not in text:
         return text
     seen: dict[str, str] = {}
-    text = _LAMBDA.sub(lambda found: seen.setdefault(found[0], f"lambda {len(seen)}"), text)
+    text = _LAMBDA.sub(lambda match: seen.setdefault(match[0], f"lambda {len(seen)}"), text)
     text = _without_numbers(text, of, classes)
     if "access$" in text:
-        text = _ACCESS.sub(lambda found: _accessor(found, of, classes), text)
+        text = _ACCESS.sub(lambda match: _accessor(match, of, classes), text)
     if "val$" in text:
-        order = [one.name for one in of.fields if one.name.startswith("val$")]
-        text = _CAPTURED.sub(lambda found: f"{OWN}#val{order.index(found[1]) if found[1] in order else ''}", text)
+        order = [field.name for field in of.fields if field.name.startswith("val$")]
+        text = _CAPTURED.sub(lambda match: f"{OWN}#val{order.index(match[1]) if match[1] in order else ''}", text)
     return text
 
 
@@ -73,7 +73,7 @@ def _renamed(text: str, name: str, other: str) -> str:
 def _without_numbers(text: str, of: Class, classes: Mapping[str, Class]) -> str:
     """Give the local and anonymous classes of a text the names of their parents, and a number in the order in which it names them."""
     local = [(name, simple, access) for name, outer, simple, access in of.inner if outer is None and name != of.name and name in text]
-    named = sorted(local, key=lambda one: text.index(one[0]))
+    named = sorted(local, key=lambda inner: text.index(inner[0]))
     labels = {}
     for number, (name, simple, access) in enumerate(named):
         what = "switch map" if access & SYNTHETIC else simple or _parent(name, classes)
@@ -84,15 +84,15 @@ def _without_numbers(text: str, of: Class, classes: Mapping[str, Class]) -> str:
 
 
 def _parent(name: str, classes: Mapping[str, Class]) -> str:
-    one = classes.get(name)
-    return next(iter((*one.interfaces, one.parent or "")), "") if one is not None else ""
+    class_ = classes.get(name)
+    return next(iter((*class_.interfaces, class_.parent or "")), "") if class_ is not None else ""
 
 
-def _accessor(found: re.Match[str], of: Class, classes: Mapping[str, Class]) -> str:
+def _accessor(match: re.Match[str], of: Class, classes: Mapping[str, Class]) -> str:
     """Return what a way to a private member does, in place of its name."""
-    owner = of if found[1] == OWN else classes.get(found[1])
-    method = owner.by_signature.get((found[2], found[3].replace(OWN, of.name))) if owner is not None else None
-    return f"{found[1]}.access {digest((method.code.text,))}" if method is not None and method.code is not None else found[0]
+    owner = of if match[1] == OWN else classes.get(match[1])
+    method = owner.by_signature.get((match[2], match[3].replace(OWN, of.name))) if owner is not None else None
+    return f"{match[1]}.access {digest((method.code.text,))}" if method is not None and method.code is not None else match[0]
 
 
 def _named_choices(lines: list[str], classes: Mapping[str, Class]) -> Iterator[str]:
@@ -103,10 +103,10 @@ def _named_choices(lines: list[str], classes: Mapping[str, Class]) -> Iterator[s
             owner, name, _ = line.removeprefix("getstatic ").split("#")
             names = _switch_map(classes.get(owner), name)
             yield f"getstatic <switch map> {name}"
-        elif names and (found := _CHOICE.match(line)):
-            cases = sorted(_case(case, names.get) for case in found["cases"].split())
+        elif names and (choice := _CHOICE.match(line)):
+            cases = sorted(_case(case, names.get) for case in choice["cases"].split())
             names = {}
-            yield " ".join(("switch", *cases, f"default:{found['default']}"))
+            yield " ".join(("switch", *cases, f"default:{choice['default']}"))
         else:
             yield line
 
@@ -116,8 +116,8 @@ def _case(case: str, name: Callable[[str], str | None]) -> str:
     return f"{name(number) or number}:{label}"
 
 
-def _switch_map(one: Class | None, name: str) -> dict[str, str]:
-    code = one.by_signature.get(("<clinit>", "()V")) if one is not None else None
+def _switch_map(class_: Class | None, name: str) -> dict[str, str]:
+    code = class_.by_signature.get(("<clinit>", "()V")) if class_ is not None else None
     if code is None or code.code is None:
         return {}
-    return {found["number"]: found["name"] for found in _MAPPED.finditer(code.code.text) if found["map"] == name}
+    return {match["number"]: match["name"] for match in _MAPPED.finditer(code.code.text) if match["map"] == name}

@@ -75,11 +75,11 @@ class Java(Language):
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return the JDK, what its machine takes and what is fixed of it, and the libraries of others that the revision names."""
-        kept = homes.read(built.beside)
-        machine, fixed = jvms.ask(kept.home, self._environment), jvms.fixed(kept.home, self._environment)
+        home = homes.read(built.beside)
+        machine, fixed = jvms.ask(home.home, self._environment), jvms.fixed(home.home, self._environment)
         takes = (machine.collector, machine.heap and f"heap up to {machine.heap}", fixed)
-        libraries = (f"{name} {version}" for name, version in kept.versions.items())
-        return (f"{machine.name} {kept.release} ({'; '.join(filter(None, takes))})", *libraries)
+        libraries = (f"{name} {version}" for name, version in home.versions.items())
+        return (f"{machine.name} {home.release} ({'; '.join(filter(None, takes))})", *libraries)
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which libraries of others differ."""
@@ -105,19 +105,19 @@ class Java(Language):
         """Weave the probes, and return the variables by which each JVM finds them."""
         if not probes:
             return {}
-        jdk, kept, given = self._homes.jdk, self._kept, self._options(built)
-        methods, runtime = [weaving.method_of(probe) for probe in probes], runtime_library.below(built, self._compiler, kept)
+        jdk, cache, given = self._homes.jdk, self._kept, self._options(built)
+        methods, runtime = [weaving.method_of(probe) for probe in probes], runtime_library.below(built, self._compiler, cache)
         if phase is Phase.COUNTED:
-            woven = counting.weave(jdk, built.tree, methods, kept)
-            return start.counting(woven.sheet, woven.outside, agent.build_counting(jdk, runtime, self._compiler, kept), given)
-        sheet, library = weaving.weave(jdk, built.tree, methods, kept), agent.build(jdk, runtime, self._compiler, kept)
-        return start.environment(sheet, library, calibrating.measure(jdk, library, kept).text, given)
+            woven = counting.weave(jdk, built.tree, methods, cache)
+            return start.counting(woven.sheet, woven.outside, agent.build_counting(jdk, runtime, self._compiler, cache), given)
+        sheet, library = weaving.weave(jdk, built.tree, methods, cache), agent.build(jdk, runtime, self._compiler, cache)
+        return start.environment(sheet, library, calibrating.measure(jdk, library, cache).text, given)
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
-        jdk, kept = self._homes.jdk, self._kept
-        host = Host(agent.build_lines(jdk, self._compiler, kept), self._options(built))
-        return counted_places.places(jdk, built.tree, self.index(built, depth=0).functions.values(), host, kept)
+        jdk, cache = self._homes.jdk, self._kept
+        host = Host(agent.build_lines(jdk, self._compiler, cache), self._options(built))
+        return counted_places.places(jdk, built.tree, self.index(built, depth=0).functions.values(), host, cache)
 
     def _options(self, built: PlainBuild) -> str:
         """Return the options that JVMs of a build are given without us."""

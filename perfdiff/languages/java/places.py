@@ -47,29 +47,29 @@ def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: 
     rows = [(methods[method], line, number) for number, (method, line) in enumerate(table) if method >= 0]
     rows.sort(key=lambda row: (row[0].file, row[1], row[0].name))
     sources = {file: _text(tree / file) for file in dict.fromkeys(function.file for function, _, _ in rows)}
-    found = tuple(
+    counted_lines = tuple(
         Place(function.name, function.file, line, line_counts.text_of(sources[function.file], line)) for function, line, _ in rows
     )
     numbers = np.array([number for _, _, number in rows], dtype=np.int64)
-    return Places(found, sources, start.lines(sheet, len(table), host.agent, host.options), sheet, numbers, len(table), _sums)
+    return Places(counted_lines, sources, start.lines(sheet, len(table), host.agent, host.options), sheet, numbers, len(table), _sums)
 
 
 def _woven(jdk: Jdk, tree: Path, methods: Sequence[str], cache: Path) -> tuple[Path, list[list[int]]]:
     """Return the sheet of the classes in which lines of these methods are counted, and the method and line of each place in it."""
     files = weaving.class_files(tree, {method.split()[0] for method in methods})
-    told = (method.encode(errors="surrogatepass") for method in methods)
-    request = weaving.listed(map(weaving.sized, told)) + weaving.listed(map(weaving.sized, files))
+    encoded = (method.encode(errors="surrogatepass") for method in methods)
+    request = weaving.listed(map(weaving.sized, encoded)) + weaving.listed(map(weaving.sized, files))
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + b"lines" + request).hexdigest()[:24]
     folder = compiled.kept(cache, f"java-lines-{name}", partial(_make, jdk, tree, cache, request))
     table = np.frombuffer((folder / _TABLE).read_bytes(), _NUMBERS).reshape(-1, 2)
     return folder / weaving.SHEET, table.tolist()
 
 
-def _make(jdk: Jdk, tree: Path, cache: Path, request: bytes, made: Path) -> None:
-    told = tools.run(jdk, cache, _LOOM, counting.arguments(tree), request)
-    end = _NUMBERS.itemsize + int(np.frombuffer(told, _NUMBERS, 1)[0])
-    (made / weaving.SHEET).write_bytes(told[_NUMBERS.itemsize : end])
-    (made / _TABLE).write_bytes(told[end:])
+def _make(jdk: Jdk, tree: Path, cache: Path, request: bytes, folder: Path) -> None:
+    answer = tools.run(jdk, cache, _LOOM, counting.arguments(tree), request)
+    end = _NUMBERS.itemsize + int(np.frombuffer(answer, _NUMBERS, 1)[0])
+    (folder / weaving.SHEET).write_bytes(answer[_NUMBERS.itemsize : end])
+    (folder / _TABLE).write_bytes(answer[end:])
 
 
 def _sums(content: bytes, counted: int) -> Ints | None:

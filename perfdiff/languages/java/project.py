@@ -76,9 +76,9 @@ class JavaProject:
 
     def build_system(self, folder: Path, *, named: bool = False) -> BuildSystem | None:
         """Return Maven, Gradle or ant, whose file stands at the top of a source tree; without it sources are compiled as they lie."""
-        found = next(((name, file) for name, file in _FILES if (folder / file).is_file()), None)
-        if found is not None:
-            return BuildSystem(*found, _command(found[0], folder))
+        name_and_file = next(((name, file) for name, file in _FILES if (folder / file).is_file()), None)
+        if name_and_file is not None:
+            return BuildSystem(*name_and_file, _command(name_and_file[0], folder))
         return None if named else _compiler(folder)
 
     def draft(self, folder: Path, sign: str) -> Draft:
@@ -124,8 +124,8 @@ def start(folder: Path, system: BuildSystem) -> Start:
     classes = _CLASSES.get(system.name)
     if classes is None:
         text = (folder / system.file).read_text(encoding="utf-8", errors="replace") if system.name == _ANT else ""
-        told = _DESTINATION.search(text)
-        return Start((told[1] if told else _PLAIN,), _main([(folder / root, root != ".") for root in _SOURCES]))
+        destination = _DESTINATION.search(text)
+        return Start((destination[1] if destination else _PLAIN,), _main([(folder / root, root != ".") for root in _SOURCES]))
     modules = sorted({path.parents[2].relative_to(folder) for path in _in_modules(folder, _SOURCES[0]) if path.is_dir()})
     return Start(
         tuple((module / classes).as_posix() for module in modules) or (classes,),
@@ -135,10 +135,10 @@ def start(folder: Path, system: BuildSystem) -> Start:
 
 def _main(roots: Sequence[tuple[Path, bool]]) -> str | None:
     """Return the name of a class with a main method, `Main` if there are several; with each root, whether folders in it count."""
-    found = sorted(
+    mains = sorted(
         {name for root, deep in roots for name in _mains(root, deep=deep)}, key=lambda name: (name.rpartition(".")[2] != "Main", name)
     )
-    return found[0] if found else None
+    return mains[0] if mains else None
 
 
 def _mains(root: Path, *, deep: bool) -> Iterator[str]:

@@ -21,8 +21,8 @@ def renamed_classes(base: Functions, head: Functions) -> dict[str, str]:
     It is the one of those that are gone whose methods do the same for the most part, or the only one of its simple name.
     """
     before, after = _methods(base), _methods(head)
-    gone = {name: each for name, each in before.items() if name not in after}
-    new = {name: each for name, each in after.items() if name not in before}
+    gone = {name: methods for name, methods in before.items() if name not in after}
+    new = {name: methods for name, methods in after.items() if name not in before}
     holders: dict[str, list[str]] = defaultdict(list)
     for name, methods in gone.items():
         for method in methods:
@@ -32,11 +32,11 @@ def renamed_classes(base: Functions, head: Functions) -> dict[str, str]:
         shared = Counter(other for method in methods for other in holders.get(method, ()))
         for other, count in shared.items():
             scored.append((2 * count / (len(methods) + len(gone[other])), _simple(other) == _simple(name), other, name))
-    found: dict[str, str] = {}
+    renamed: dict[str, str] = {}
     for score, _, other, name in sorted(scored, reverse=True):
-        if score >= _SAME and name not in found and other not in found.values():
-            found[name] = other
-    return found | _by_simple_name(gone.keys() - set(found.values()), new.keys() - found.keys())
+        if score >= _SAME and name not in renamed and other not in renamed.values():
+            renamed[name] = other
+    return renamed | _by_simple_name(gone.keys() - set(renamed.values()), new.keys() - renamed.keys())
 
 
 def class_of(function: FunctionDefinition) -> str:
@@ -46,17 +46,17 @@ def class_of(function: FunctionDefinition) -> str:
 
 def _methods(functions: Functions) -> dict[str, set[str]]:
     """Return by class what its methods do, each with its name."""
-    found: dict[str, set[str]] = defaultdict(set)
-    for one in functions.values():
-        _, name, _ = one.linkage[0].split(" ")
-        found[class_of(one)].add(f"{name} {one.tokens}")
-    return found
+    by_class: dict[str, set[str]] = defaultdict(set)
+    for function in functions.values():
+        _, name, _ = function.linkage[0].split(" ")
+        by_class[class_of(function)].add(f"{name} {function.tokens}")
+    return by_class
 
 
 def _by_simple_name(gone: set[str], new: set[str]) -> dict[str, str]:
     names = [Counter(map(_simple, group)) for group in (gone, new)]
     by_name = {_simple(name): name for name in gone}
-    return {name: by_name[_simple(name)] for name in new if all(each[_simple(name)] == 1 for each in names)}
+    return {name: by_name[_simple(name)] for name in new if all(count[_simple(name)] == 1 for count in names)}
 
 
 def _simple(name: str) -> str:

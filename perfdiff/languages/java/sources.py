@@ -28,7 +28,7 @@ class SourceFile:
     def top_types(self) -> dict[str, int]:
         """Return the indices of the types that are in no other one, by their internal names."""
         folder = f"{self.told.package.replace('.', '/')}/" if self.told.package else ""
-        return {f"{folder}{one.name}": index for index, one in enumerate(self.told.types) if one.owner < 0 and one.name}
+        return {f"{folder}{type_.name}": index for index, type_ in enumerate(self.told.types) if type_.owner < 0 and type_.name}
 
     @cached_property
     def remarks(self) -> frozenset[int]:

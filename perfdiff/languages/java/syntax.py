@@ -129,7 +129,7 @@ def read(data: bytes) -> SourceText:
     root = parse(text)
     walk = _Walk(text)
     nodes = ((kind, node) for kind, nodes in QueryCursor(_query()).captures(root).items() for node in nodes)
-    for kind, node in sorted(nodes, key=lambda found: (found[1].start_byte, -found[1].end_byte)):  # outer ones before inner ones
+    for kind, node in sorted(nodes, key=lambda capture: (capture[1].start_byte, -capture[1].end_byte)):  # outer ones before inner ones
         walk.take(kind, node)
     members, remarks = tuple(walk.all_members()), stretches(walk.remarks)
     return SourceText(walk.package, tuple(walk.imports), tuple(walk.types), members, remarks, problem(root))
@@ -246,14 +246,14 @@ class _Walk:
 
 def written(node: Node) -> str:
     """Return the text of a node without comments, its tokens with single spaces where there was white space."""
-    if not any(each.type.endswith("_comment") for each in inner(node)):
+    if not any(below.type.endswith("_comment") for below in inner(node)):
         return _SPACE.sub(" ", text_of(node))
     parts, at = [], node.start_byte
     data = node.text or b""
-    for each in inner(node):
-        if each.type.endswith("_comment"):
-            parts.append(data[at - node.start_byte : each.start_byte - node.start_byte])
-            at = each.end_byte
+    for below in inner(node):
+        if below.type.endswith("_comment"):
+            parts.append(data[at - node.start_byte : below.start_byte - node.start_byte])
+            at = below.end_byte
     parts.append(data[at - node.start_byte :])
     return _SPACE.sub(" ", b" ".join(parts).decode("utf-8", "replace")).strip()
 
@@ -283,5 +283,5 @@ def _parameters(node: Node) -> Iterator[tuple[str, str]]:
             dimensions = "".join(_word(part) for part in parameter.children if part.type == "dimensions")
             yield _word(parameter.child_by_field_name("name")), _word(parameter.child_by_field_name("type")) + dimensions
         elif parameter.type == "spread_parameter":
-            parts = [each for each in parameter.named_children if each.type not in ("modifiers", "annotation", "marker_annotation")]
+            parts = [child for child in parameter.named_children if child.type not in ("modifiers", "annotation", "marker_annotation")]
             yield _word(parts[-1].child_by_field_name("name") or parts[-1]), f"{_word(parts[0])}..."

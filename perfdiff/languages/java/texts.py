@@ -52,7 +52,7 @@ class Parts:
 
 def tokens(text: str) -> tuple[str, ...]:
     """Return the tokens of a text, without comments."""
-    return tuple(found["token"] for found in _TOKEN.finditer(text) if found["token"])
+    return tuple(match["token"] for match in _TOKEN.finditer(text) if match["token"])
 
 
 def is_word(token: str) -> bool:
@@ -71,18 +71,18 @@ def _taken_apart(text: str, *, is_lambda: bool, is_initialiser: bool) -> Parts:
     before, behind = (_BEFORE_LAMBDA, _BEHIND_LAMBDA) if is_lambda else (_BEFORE, _BEHIND)
     root = syntax.parse(f"{before}{text}{behind}".encode())
     if is_lambda:
-        found = _first(root, ("lambda_expression", "method_reference"))
-        return Parts((), (), *_of_lambda(found)) if found is not None else Parts((), (), (), tokens(text))
-    if is_initialiser or (found := _first(root, _FUNCTIONS)) is None or found.start_byte > len(_BEFORE) + 1:
+        function = _first(root, ("lambda_expression", "method_reference"))
+        return Parts((), (), *_of_lambda(function)) if function is not None else Parts((), (), (), tokens(text))
+    if is_initialiser or (function := _first(root, _FUNCTIONS)) is None or function.start_byte > len(_BEFORE) + 1:
         return Parts((), (), (), tuple(_of_initialiser(root)))
-    return _of_function(found)
+    return _of_function(function)
 
 
 def _of_function(node: Node) -> Parts:
     modifiers = next((child for child in node.children if child.type == "modifiers"), None)
-    kept = modifiers.children if modifiers is not None else []
-    annotations = [token for child in kept if child.type in _ANNOTATIONS for token in _leaves(child)]
-    words = [child.type for child in kept if child.type not in (*_ANNOTATIONS, *_SILENT) and not child.type.endswith("_comment")]
+    children = modifiers.children if modifiers is not None else []
+    annotations = [token for child in children if child.type in _ANNOTATIONS for token in _leaves(child)]
+    words = [child.type for child in children if child.type not in (*_ANNOTATIONS, *_SILENT) and not child.type.endswith("_comment")]
     body = node.child_by_field_name("body") or next((child for child in node.children if child.type == "block"), None)
     head = [child for child in node.children if child not in (modifiers, body)]
     return Parts(

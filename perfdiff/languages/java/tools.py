@@ -61,9 +61,9 @@ def _options(jdk: Jdk) -> tuple[str, ...]:
     return () if jdk.feature >= _CLASSFILE else (*_OPENED, "--enable-preview")
 
 
-def _compile(jdk: Jdk, sources: Sequence[Path], made: Path) -> None:
-    compiled.run([*jdk.compiling, "-source", str(jdk.feature), *_options(jdk), "-d", str(made), *map(str, sources)])
+def _compile(jdk: Jdk, sources: Sequence[Path], folder: Path) -> None:
+    compiled.run([*jdk.compiling, "-source", str(jdk.feature), *_options(jdk), "-d", str(folder), *map(str, sources)])
     if jdk.feature < _CLASSFILE:
-        for path in made.rglob("*.class"):
+        for path in folder.rglob("*.class"):
             data = path.read_bytes()
             path.write_bytes(data[:4] + _PREVIEW + data[6:])

@@ -51,12 +51,12 @@ def internal(descriptor: str) -> str:
 def generic_parameters(signature: str) -> tuple[str, ...]:
     """Return the generic types of a method's parameters: `Ljava/util/List<TT;>;`."""
     at = signature.find("(") + 1
-    found = []
+    parameters = []
     while 0 < at < len(signature) and signature[at] != ")":
         end = _after(signature, at)
-        found.append(signature[at:end])
+        parameters.append(signature[at:end])
         at = end
-    return tuple(found)
+    return tuple(parameters)
 
 
 def elements(generic: str) -> tuple[str, ...]:
@@ -64,16 +64,16 @@ def elements(generic: str) -> tuple[str, ...]:
     if generic.startswith("["):
         return (generic[1:],)
     at = generic.find("<") + 1
-    found = []
+    arguments = []
     while 0 < at < len(generic) and generic[at] != ">":
         if generic[at] == "*":
             at += 1
             continue
         at += generic[at] in "+-"
         end = _after(generic, at)
-        found.append(generic[at:end])
+        arguments.append(generic[at:end])
         at = end
-    return tuple(found)
+    return tuple(arguments)
 
 
 def erased(generic: str) -> str:

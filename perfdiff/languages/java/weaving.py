@@ -75,8 +75,8 @@ def weave(jdk: Jdk, tree: Path, methods: Sequence[ProbedMethod], cache: Path) ->
     request = listed(method.request for method in methods) + listed(sized(data) for data in files)
     name = hashlib.sha256(tools.build(jdk, cache, "loom").name.encode() + request).hexdigest()[:24]
 
-    def make(made: Path) -> None:
-        (made / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
+    def make(folder: Path) -> None:
+        (folder / SHEET).write_bytes(tools.run(jdk, cache, _LOOM, (str(tree),), request))
 
     return compiled.kept(cache, f"java-woven-{name}", make) / SHEET
 
@@ -96,16 +96,16 @@ def class_files(tree: Path, names: Iterable[str]) -> list[bytes]:
 
 def files_where(tree: Path, is_wanted: Callable[[str], bool]) -> list[bytes]:
     """Return the class files of a tree by their paths in it or in an archive, which begin with `/`, each content once."""
-    found: dict[bytes, None] = {}
+    contents: dict[bytes, None] = {}
     for path in sorted(path for path in tree.rglob("*") if path.suffix in (".class", *_ARCHIVES)):
         if not path.is_file():
             continue
         if path.suffix == ".class":
             if is_wanted(f"/{path.relative_to(tree).as_posix()}"):
-                found[path.read_bytes()] = None
+                contents[path.read_bytes()] = None
         else:
-            found |= dict.fromkeys(_archived(path, is_wanted, _NESTED))
-    return list(found)
+            contents |= dict.fromkeys(_archived(path, is_wanted, _NESTED))
+    return list(contents)
 
 
 def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], depth: int) -> Iterator[bytes]:
@@ -124,8 +124,8 @@ def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], dept
 
 def listed(parts: Iterable[bytes]) -> bytes:
     """Return parts behind their number, as our programs read them."""
-    made = list(parts)
-    return _NUMBER.pack(len(made)) + b"".join(made)
+    parts = list(parts)
+    return _NUMBER.pack(len(parts)) + b"".join(parts)
 
 
 def sized(data: bytes) -> bytes:

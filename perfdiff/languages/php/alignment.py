@@ -20,5 +20,5 @@ def aligned(base: Program, head: Program, tokens: Tokens) -> tuple[Program, Mapp
 
 def _number(key: str, start: int) -> Number | None:
     """Return where the first number stands in a key."""
-    found = _UNIT.search(key, start)
-    return Number.matched(found, "number") if found else None
+    match = _UNIT.search(key, start)
+    return Number.matched(match, "number") if match else None

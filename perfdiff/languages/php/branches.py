@@ -141,8 +141,8 @@ class _Jumps:
         while (left := below[-1].child_by_field_name("left")) is not None and _is_plain(left):
             below.append(left)
         self._fields(below[-1], "left")
-        for each in reversed(below):
-            self._fields(each, "right")
+        for expression in reversed(below):
+            self._fields(expression, "right")
 
     def _test(self, node: Node | None) -> None:
         """Take in a condition, and the jump that its value decides."""
@@ -209,7 +209,7 @@ def plan_branches(node: Node) -> tuple[BranchPlan, ...]:
     except _TooDeepError:
         return ()
     on_lines = Counter(jump.first if jump.first == jump.last else 0 for jump in jumps.found)
-    crossed = jumps.unsure | {each for jump in jumps.found if jump.first != jump.last for each in range(jump.first, jump.last + 1)}
+    crossed = jumps.unsure | {number for jump in jumps.found if jump.first != jump.last for number in range(jump.first, jump.last + 1)}
     seen: Counter[int] = Counter()
     plans: list[BranchPlan] = []
     for number, jump in enumerate(jumps.found):

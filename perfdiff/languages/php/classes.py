@@ -19,11 +19,11 @@ class Classes:
 
     def __init__(self, classes: Iterable[ClassFacts], functions: Iterable[FunctionFacts], values: Iterable[ValueFacts]) -> None:
         self.classes: dict[str, ClassFacts] = {}
-        for one in classes:
-            self.classes.setdefault(one.name.lower(), one)
+        for facts in classes:
+            self.classes.setdefault(facts.name.lower(), facts)
         self._children: dict[str, list[str]] = defaultdict(list)
-        for name, one in self.classes.items():
-            for above in (*one.parents, *one.traits):
+        for name, facts in self.classes.items():
+            for above in (*facts.parents, *facts.traits):
                 self._children[above.lower()].append(name)
         self._methods: dict[tuple[str, str], list[FunctionFacts]] = defaultdict(list)
         self.methods_named: dict[str, list[FunctionFacts]] = defaultdict(list)
@@ -55,12 +55,12 @@ class Classes:
         """Return the classes of the program that inherit from a class, or use it if it is a trait."""
         name = name.lower()
         if name not in self._descendants:
-            self._descendants[name] = tuple(closure(self._children.get(name, ()), lambda each: self._children.get(each, ())))
+            self._descendants[name] = tuple(closure(self._children.get(name, ()), lambda heir: self._children.get(heir, ())))
         return self._descendants[name]
 
     def _above(self, name: str) -> list[str]:
-        one = self.classes[name]
-        return [above.lower() for above in (*one.traits, *one.parents) if above.lower() in self.classes]
+        facts = self.classes[name]
+        return [above.lower() for above in (*facts.traits, *facts.parents) if above.lower() in self.classes]
 
     def methods(self, owner: str, name: str) -> Iterator[FunctionFacts]:
         """Yield the methods that a call on an object of a class may reach: its own or the nearest above, and those of its heirs."""
@@ -70,32 +70,32 @@ class Classes:
             yield from self._aliased(heir, name)
 
     def _resolved(self, owner: str, name: str) -> Iterator[FunctionFacts]:
-        for each in self.lineage(owner):
-            found = [*self._methods.get((each, name.lower()), ()), *self._aliased(each, name)]
-            with_body = [one for one in found if one.definition.obstacle is None or one.definition.features]
-            if found:
-                yield from found
+        for ancestor in self.lineage(owner):
+            methods = [*self._methods.get((ancestor, name.lower()), ()), *self._aliased(ancestor, name)]
+            with_body = [method for method in methods if method.definition.obstacle is None or method.definition.features]
+            if methods:
+                yield from methods
             if with_body:
                 return
 
     def _aliased(self, owner: str, name: str) -> Iterator[FunctionFacts]:
         """Yield the methods of traits that a class has under another name."""
-        one = self.classes.get(owner)
-        for alias in one.aliases if one is not None else ():
+        facts = self.classes.get(owner)
+        for alias in facts.aliases if facts is not None else ():
             source, _, own = alias.partition(" ")
-            if own.lower() == name.lower() and one is not None:
-                for trait in one.traits:
+            if own.lower() == name.lower() and facts is not None:
+                for trait in facts.traits:
                     yield from self._methods.get((trait.lower(), source.lower()), ())
 
     def value(self, sort: str, owner: str, name: str) -> list[ValueFacts]:
         """Return the declarations of the constant or property that a name means in a class, or of a constant (no owner)."""
         if not owner:
             return self._values.get((sort, "", name), [])
-        return next((found for each in self.lineage(owner) if (found := self._values.get((sort, each, name)))), [])
+        return next((values for ancestor in self.lineage(owner) if (values := self._values.get((sort, ancestor, name)))), [])
 
     def functions(self, candidates: str) -> list[FunctionFacts]:
         """Return the functions that a call by some names, the first that is there, means."""
-        return next((found for name in candidates.split("|") if (found := self._plain.get(name.lower()))), [])
+        return next((functions for name in candidates.split("|") if (functions := self._plain.get(name.lower()))), [])
 
     def type_of(self, expression: str) -> str:
         """Return the class that a type stands for; "" where it is not known."""
@@ -103,24 +103,24 @@ class Classes:
         if len(steps) > _MOST_STEPS:
             return ""
         is_called = root.startswith(_FUNCTION)
-        owner = next((one.returns for one in self.functions(root.removeprefix(_FUNCTION))), "") if is_called else root
+        owner = next((function.returns for function in self.functions(root.removeprefix(_FUNCTION))), "") if is_called else root
         for step in steps:
             if not owner:
                 return ""
-            held = (one.type for one in self.value("property", owner, step))
+            held = (value.type for value in self.value("property", owner, step))
             owner = self._returned(owner, step[:-2]) if step.endswith("()") else next(held, "")
         return owner
 
     def _returned(self, owner: str, name: str) -> str:
-        found = next(self._resolved(owner, name), None)
-        if found is None:
+        method = next(self._resolved(owner, name), None)
+        if method is None:
             return ""
         # What a method of a parent returns as its own class is an object of the class that it was called on.
-        return owner if found.returns.lower() == found.owner.lower() else found.returns
+        return owner if method.returns.lower() == method.owner.lower() else method.returns
 
     def first_owner(self, owner: str, name: str) -> str:
         """Return the class that declares a property: one name for what base and derived classes share."""
-        declared = [each for each in self.lineage(owner) if each in self.owners.get(name, ())]
+        declared = [ancestor for ancestor in self.lineage(owner) if ancestor in self.owners.get(name, ())]
         chosen = declared[-1] if declared else owner.lower()
         return self.classes[chosen].name if chosen in self.classes else owner
 

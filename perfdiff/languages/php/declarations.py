@@ -31,16 +31,16 @@ def is_strict(root: Node) -> bool:
 
 def constants(node: Node, around: Around) -> Iterator[ValueFacts]:
     """Yield the constants of a `const` statement, of a file or of a class."""
-    for each in node.named_children:
-        if each.type == "const_element" and (named := child(each, "name")) is not None:
+    for element in node.named_children:
+        if element.type == "const_element" and (named := child(element, "name")) is not None:
             name = text_of(named) if around.owner else around.section.declared(text_of(named))
-            yield _value(DeclaredKind.CONSTANT, name, each, each.named_children[-1], around)
+            yield _value(DeclaredKind.CONSTANT, name, element, element.named_children[-1], around)
 
 
 def defined(node: Node, around: Around) -> Iterator[ValueFacts]:
     """Yield the constant of a call of `define`, where its name is written there."""
     arguments = node.child_by_field_name("arguments")
-    given = [each for each in arguments.named_children if each.type == "argument"] if arguments is not None else []
+    given = [argument for argument in arguments.named_children if argument.type == "argument"] if arguments is not None else []
     name = constant_text(given[0]) if len(given) > 1 else None
     if name is not None:
         yield _value(DeclaredKind.CONSTANT, name.lstrip("\\"), node, given[1], Around(around.section))
@@ -54,11 +54,11 @@ def members(node: Node, around: Around) -> Iterator[ValueFacts]:
         named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         yield _value(DeclaredKind.CASE, text_of(named), node, value, around)
     elif node.type == "property_declaration":
-        for each in node.named_children:
-            if each.type == "property_element":
-                name = text_of(each.child_by_field_name("name")).lstrip("$")
-                value = each.child_by_field_name("default_value")
-                yield _property(name, each, value, node, around)
+        for element in node.named_children:
+            if element.type == "property_element":
+                name = text_of(element.child_by_field_name("name")).lstrip("$")
+                value = element.child_by_field_name("default_value")
+                yield _property(name, element, value, node, around)
 
 
 def promoted(node: Node, around: Around) -> ValueFacts:
@@ -71,23 +71,23 @@ def class_facts(node: Node, name: str, around: Around) -> ClassFacts:
     """Return the facts of a class; `around` is what its members stand in."""
     section = around.section
     parents = [
-        section.of_class(text_of(each))
+        section.of_class(text_of(parent))
         for clause in node.children
         if clause.type in ("base_clause", "class_interface_clause")
-        for each in clause.named_children
-        if each.type in ("name", "qualified_name")
+        for parent in clause.named_children
+        if parent.type in ("name", "qualified_name")
     ]
     traits, aliases, rules = list[str](), list[str](), list[str]()
     body = child(node, "declaration_list", "enum_declaration_list")
     for use in body.named_children if body is not None else ():
         if use.type == "use_declaration":
-            traits += [section.of_class(text_of(each)) for each in use.named_children if each.type in ("name", "qualified_name")]
+            traits += [section.of_class(text_of(trait)) for trait in use.named_children if trait.type in ("name", "qualified_name")]
             listed = child(use, "use_list")
             for clause in listed.named_children if listed is not None else ():
                 rules += plain(words(clause))
                 if clause.type == "use_as_clause":
                     aliases += _alias(clause)
-    head = [word for each in node.children if each.type in _MODIFIERS or each.type == "primitive_type" for word in plain(words(each))]
+    head = [word for part in node.children if part.type in _MODIFIERS or part.type == "primitive_type" for word in plain(words(part))]
     return ClassFacts(
         name=name,
         kind=CLASSES[node.type],
@@ -117,9 +117,10 @@ def _alias(clause: Node) -> Iterator[str]:
 
 def _property(name: str, shown: Node, value: Node | None, declared: Node, around: Around) -> ValueFacts:
     names = Names(around, Expressions(around, {}))
-    kind = names.type_named(declared.child_by_field_name("type"))
-    modifiers = [text_of(each) for each in declared.children if each.type in _MODIFIERS]
-    typed = plain(words(found)) if (found := declared.child_by_field_name("type")) is not None else []
+    declared_type = declared.child_by_field_name("type")
+    kind = names.type_named(declared_type)
+    modifiers = [text_of(part) for part in declared.children if part.type in _MODIFIERS]
+    typed = plain(words(declared_type)) if declared_type is not None else []
     given = plain(words(value)) if value is not None else []
     return ValueFacts(
         DeclaredKind.PROPERTY,

@@ -28,8 +28,8 @@ class Expressions:
 
     def type_of(self, node: Node) -> str:
         """Return the type of an expression, as `References` has them; "" where it is not known."""
-        found = _TYPED.get(node.type)
-        return found(self, node) if found is not None else ""
+        rule = _TYPED.get(node.type)
+        return rule(self, node) if rule is not None else ""
 
     def _type_inside(self, node: Node) -> str:
         return self.type_of(node.named_children[-1]) if node.named_children else ""
@@ -103,7 +103,7 @@ def constant_text(node: Node) -> str | None:
         return constant_text(node.named_children[0])
     if node.type not in ("string", "encapsed_string"):
         return None
-    if any(each.type != "string_content" for each in node.named_children):
+    if any(part.type != "string_content" for part in node.named_children):
         return None
     return "".join(map(text_of, node.named_children))
 

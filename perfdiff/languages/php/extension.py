@@ -58,8 +58,8 @@ def build_lines(php: Php, compiler: str, cache: Path) -> Path:
 @functools.lru_cache
 def headers(php: Php) -> tuple[str, ...]:
     """Return the folders of the headers of a PHP that `php-config` names; raise BuildError where the engine's own is in none of them."""
-    told = compiled.run([str(php.config), "--includes"]).decode() if php.config else ""
-    folders = tuple(word.removeprefix("-I") for word in shlex.split(told) if word.startswith("-I"))
+    options = compiled.run([str(php.config), "--includes"]).decode() if php.config else ""
+    folders = tuple(word.removeprefix("-I") for word in shlex.split(options) if word.startswith("-I"))
     if not any(Path(folder, "Zend", "zend_observer.h").is_file() for folder in folders):
         number = ".".join(map(str, php.version))
         raise BuildError(

@@ -59,21 +59,23 @@ class Inputs:
 def parameters(function: Node) -> Iterator[Parameter]:
     """Yield the parameters of a function."""
     listed = function.child_by_field_name("parameters")
-    for each in listed.named_children if listed is not None else ():
-        name = each.child_by_field_name("name")
+    for declared in listed.named_children if listed is not None else ():
+        name = declared.child_by_field_name("name")
         if name is None:
             continue
-        named = next((one for one in inner(name) if one.type == "variable_name"), name)
-        kind = each.child_by_field_name("type")
+        named = next((node for node in inner(name) if node.type == "variable_name"), name)
+        kind = declared.child_by_field_name("type")
         words = (
-            {text_of(one).lstrip("\\") for one in inner(kind) if one.type in ("primitive_type", "named_type")}
+            {text_of(node).lstrip("\\") for node in inner(kind) if node.type in ("primitive_type", "named_type")}
             if kind is not None
             else set()
         )
         if kind is not None and kind.type == "optional_type":
             words.add("null")
         simple = {word.lower() if word.lower() in BUILT_IN else word.rpartition("\\")[2] for word in words}
-        yield Parameter(text_of(named), frozenset(simple), each.child_by_field_name("default_value"), each.type == "variadic_parameter")
+        yield Parameter(
+            text_of(named), frozenset(simple), declared.child_by_field_name("default_value"), declared.type == "variadic_parameter"
+        )
 
 
 def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
@@ -82,11 +84,11 @@ def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
 
 
 def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
-    for one in inputs.parameters:
-        yield from _argument(one, inputs.names)
-    for one in inputs.parameters:
-        yield from _derived(one, inputs.names)
-    roots = {one.name for one in inputs.parameters if not one.is_variadic}
+    for parameter in inputs.parameters:
+        yield from _argument(parameter, inputs.names)
+    for parameter in inputs.parameters:
+        yield from _derived(parameter, inputs.names)
+    roots = {parameter.name for parameter in inputs.parameters if not parameter.is_variadic}
     if inputs.has_object and not inputs.unset:
         roots.add(_THIS)
     for path in sorted(inputs.names.paths, key=lambda path: (len(_STEP.findall(path)), path)):
@@ -103,26 +105,26 @@ def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
         yield from _both(f"$GLOBALS[{name[1:]}]", Origin.GLOBAL, name)
 
 
-def _argument(one: Parameter, names: Names) -> Iterator[FeaturePlan]:
-    if one.is_variadic:
-        yield _length(one.name, Origin.ARGUMENT, f"count({one.name})")
+def _argument(parameter: Parameter, names: Names) -> Iterator[FeaturePlan]:
+    if parameter.is_variadic:
+        yield _length(parameter.name, Origin.ARGUMENT, f"count({parameter.name})")
         return
-    is_number, is_sized = _kinds(one)
+    is_number, is_sized = _kinds(parameter)
     if is_number:
-        yield FeaturePlan(one.name, Origin.ARGUMENT, Load.FLOATING, f"number {one.name}")
+        yield FeaturePlan(parameter.name, Origin.ARGUMENT, Load.FLOATING, f"number {parameter.name}")
     if is_sized:
-        yield _length(one.name, Origin.ARGUMENT, _length_name(one, names))
-    objects = one.types - BUILT_IN - _COLLECTIONS - _UNREADABLE
-    if objects and len(objects) == 1 and one.types <= objects | {"null"}:
-        yield FeaturePlan(f"{one.name}->name", Origin.ARGUMENT, Load.TYPE, f"enum {one.name}", category=True)
+        yield _length(parameter.name, Origin.ARGUMENT, _length_name(parameter, names))
+    objects = parameter.types - BUILT_IN - _COLLECTIONS - _UNREADABLE
+    if objects and len(objects) == 1 and parameter.types <= objects | {"null"}:
+        yield FeaturePlan(f"{parameter.name}->name", Origin.ARGUMENT, Load.TYPE, f"enum {parameter.name}", category=True)
 
 
-def _length_name(one: Parameter, names: Names) -> str:
-    if one.types and one.types <= {"string", "null"}:
-        return f"strlen({one.name})"
-    if one.types & {"array", "iterable"} or one.types & _COLLECTIONS or one.name in names.iterated | names.counted:
-        return f"count({one.name})"
-    return f"length({one.name})"
+def _length_name(parameter: Parameter, names: Names) -> str:
+    if parameter.types and parameter.types <= {"string", "null"}:
+        return f"strlen({parameter.name})"
+    if parameter.types & {"array", "iterable"} or parameter.types & _COLLECTIONS or parameter.name in names.iterated | names.counted:
+        return f"count({parameter.name})"
+    return f"length({parameter.name})"
 
 
 def _both(path: str, origin: Origin, name: str = "") -> Iterator[FeaturePlan]:
@@ -134,27 +136,27 @@ def _length(path: str, origin: Origin, name: str) -> FeaturePlan:
     return FeaturePlan(name, origin, Load.UNSIGNED, f"length {path}")
 
 
-def _derived(one: Parameter, names: Names) -> Iterator[FeaturePlan]:
+def _derived(parameter: Parameter, names: Names) -> Iterator[FeaturePlan]:
     """Yield what can be told of a parameter beyond its own number or length, where the body asks for it."""
-    name = one.name
-    is_text = not one.types or bool(one.types & {"string", "mixed"})
-    if not one.is_variadic and is_text and (names_a_file(name, "uri") or name in names.opened):
+    name = parameter.name
+    is_text = not parameter.types or bool(parameter.types & {"string", "mixed"})
+    if not parameter.is_variadic and is_text and (names_a_file(name, "uri") or name in names.opened):
         yield FeaturePlan(f"filesize({name})", Origin.DERIVED, Load.FILE, f"file {name}")
         yield FeaturePlan(f"path depth({name})", Origin.DERIVED, Load.DEPTH, f"depth {name}")
-    if name in names.iterated and (not one.types or bool(one.types & {"array", "iterable", "mixed"})):
+    if name in names.iterated and (not parameter.types or bool(parameter.types & {"array", "iterable", "mixed"})):
         yield FeaturePlan(f"sum(count({name}[]))", Origin.DERIVED, Load.UNSIGNED, f"nested {name}")
-    if name in names.asked and not one.is_variadic:
+    if name in names.asked and not parameter.is_variadic:
         yield FeaturePlan(f"{name}::class", Origin.DERIVED, Load.TYPE, f"type {name}", category=True)
 
 
-def _kinds(one: Parameter) -> tuple[bool, bool]:
+def _kinds(parameter: Parameter) -> tuple[bool, bool]:
     """Return whether a parameter may be read as a number, and by its length, by what its type and its default say."""
-    if one.types:
-        unknown = "mixed" in one.types
-        return unknown or bool(one.types & _NUMBERS), unknown or bool(one.types & (_SIZED | _COLLECTIONS))
-    if one.default is not None:
-        if one.default.type in ("integer", "float", "boolean"):
+    if parameter.types:
+        unknown = "mixed" in parameter.types
+        return unknown or bool(parameter.types & _NUMBERS), unknown or bool(parameter.types & (_SIZED | _COLLECTIONS))
+    if parameter.default is not None:
+        if parameter.default.type in ("integer", "float", "boolean"):
             return True, False
-        if one.default.type in ("string", "encapsed_string", "array_creation_expression"):
+        if parameter.default.type in ("string", "encapsed_string", "array_creation_expression"):
             return False, True
     return True, True

@@ -50,7 +50,7 @@ def file_facts(source: SourceFile, depth: int) -> FileFacts:
         return FileFacts(source.file, (), (), (), (), strict=False, problem="it cannot be read: what is in it is nested too deeply")
     return FileFacts(
         source.file,
-        tuple(_without_namesakes(sorted(walk.functions, key=lambda one: (one.definition.start, -one.definition.end)))),
+        tuple(_without_namesakes(sorted(walk.functions, key=lambda facts: (facts.definition.start, -facts.definition.end)))),
         tuple(walk.classes),
         tuple(walk.values),
         tuple(walk.imports),
@@ -73,10 +73,10 @@ class _File:
     def read(self, root: Node) -> None:
         """Take in the whole file."""
         self._comments = lines_of_comments(root, self._data)
-        found = sections(root, self._file)
+        parts = sections(root, self._file)
         self.is_strict = declarations.is_strict(root)
         references, inside = [], list[Inner]()
-        for section in found:
+        for section in parts:
             self._imports(section)
             around = Around(section)
             names = Names(around, Expressions(around, {}), top=True)
@@ -91,38 +91,38 @@ class _File:
         self.functions.append(self._main(root, references, keys, inside))
 
     def _imports(self, section: Section) -> None:
-        for one in section.imports.values():
+        for imported in section.imports.values():
             # Names of functions and constants are looked up beside those of classes: what they bind is told apart by the kind.
-            word = "imported name" if one.kind == CLASS else f"imported name {one.kind}"
-            entity = Entity(EntityKind.IMPORT, word, one.name)
-            self.imports.append(ImportFacts(f"{self._file}::{one.name}", entity, one.target, one.line))
+            word = "imported name" if imported.kind == CLASS else f"imported name {imported.kind}"
+            entity = Entity(EntityKind.IMPORT, word, imported.name)
+            self.imports.append(ImportFacts(f"{self._file}::{imported.name}", entity, imported.target, imported.line))
 
     def _defined(self, names: Names) -> None:
         for node, around in names.defined:
             self.values += declarations.defined(node, around)
 
-    def _inside(self, found: Iterable[Inner], scope: str, *, class_level: bool) -> list[str]:
+    def _inside(self, begun_inside: Iterable[Inner], scope: str, *, class_level: bool) -> list[str]:
         """Take in the functions and classes that begin in a stretch of code; return the keys of those that it hands about."""
         keys: list[str] = []
-        for one in found:
-            if one.node.type in CLASSES:
-                constructor = f"{LANGUAGE}:{self._class(one, scope)}::__construct"
-                if one.node.type == "anonymous_class" and any(each.definition.key == constructor for each in self.functions):
+        for begun in begun_inside:
+            if begun.node.type in CLASSES:
+                constructor = f"{LANGUAGE}:{self._class(begun, scope)}::__construct"
+                if begun.node.type == "anonymous_class" and any(facts.definition.key == constructor for facts in self.functions):
                     keys.append(constructor)
             else:
-                key = self._function(one, scope)
-                if not class_level or one.node.type in CLOSURES:
+                key = self._function(begun, scope)
+                if not class_level or begun.node.type in CLOSURES:
                     keys.append(key)
         return keys
 
-    def _class(self, one: Inner, scope: str) -> str:
+    def _class(self, declared: Inner, scope: str) -> str:
         """Take in a class with its methods, and return its full name."""
-        node, section = one.node, one.around.section
+        node, section = declared.node, declared.around.section
         named = node.child_by_field_name("name")
         name = section.declared(text_of(named)) if named is not None else self._numbered(f"{scope or self._file}::{ANONYMOUS}")
         parents = child(node, "base_clause")
         first = (
-            next((each for each in parents.named_children if each.type in ("name", "qualified_name")), None)
+            next((named_parent for named_parent in parents.named_children if named_parent.type in ("name", "qualified_name")), None)
             if parents is not None
             else None
         )
@@ -144,8 +144,8 @@ class _File:
         count = self._counts[name.lower()]
         return name if count == 1 else f"{name}#{count}"
 
-    def _function(self, one: Inner, scope: str) -> str:
-        node, around = one.node, one.around
+    def _function(self, described: Inner, scope: str) -> str:
+        node, around = described.node, described.around
         is_method = node.type in ("method_declaration", "property_hook")
         plain = CLOSURE if node.type in CLOSURES else _own_name(node)
         if is_method:
@@ -155,7 +155,7 @@ class _File:
         else:
             name = around.section.declared(plain)
         name = self._numbered(name)
-        names = Names(around, Expressions(around, dict(one.types)))
+        names = Names(around, Expressions(around, dict(described.types)))
         listed = node.child_by_field_name("parameters")
         names.read(listed.named_children if listed is not None else ())
         returns = names.type_named(node.child_by_field_name("return_type"))
@@ -171,9 +171,9 @@ class _File:
 
     def _promoted(self, node: Node, around: Around) -> None:
         listed = node.child_by_field_name("parameters")
-        for each in listed.named_children if listed is not None else ():
-            if each.type == "property_promotion_parameter":
-                self.values.append(declarations.promoted(each, around))
+        for parameter in listed.named_children if listed is not None else ():
+            if parameter.type == "property_promotion_parameter":
+                self.values.append(declarations.promoted(parameter, around))
 
     def _definition(self, node: Node, name: str, plain: str, names: Names) -> FunctionDefinition:
         first, last = engine_lines(node)
@@ -193,7 +193,7 @@ class _File:
             end=node.end_byte,
             text=self._text(node.start_byte, node.end_byte),
             signature=_signature(node),
-            tokens=fingerprint(node, (one.name for one in given)),
+            tokens=fingerprint(node, (parameter.name for parameter in given)),
             features=plan_features(inputs, self._depth) if body is not None else (),
             branches=plan_branches(node) if body is not None else (),
             obstacle=None if body is not None else ABSTRACT,
@@ -203,10 +203,10 @@ class _File:
             no_code=self._no_code(begins, ends, names.inner),
         )
 
-    def _main(self, root: Node, found: list[Names], keys: list[str], inside: list[Inner]) -> FunctionFacts:
+    def _main(self, root: Node, names_of_sections: list[Names], keys: list[str], inside: list[Inner]) -> FunctionFacts:
         name = f"{self._file}::{MAIN}"
-        joined = found[0]
-        for names in found[1:]:
+        joined = names_of_sections[0]
+        for names in names_of_sections[1:]:
             joined = _joined(joined, names)
         last = root.end_point.row + 1
         inputs = Inputs((), joined, has_object=False, unset=True)
@@ -233,13 +233,13 @@ class _File:
         return FunctionFacts(definition, "", MAIN, "", joined.references(keys))
 
     def _no_code(self, first: int, last: int, inside: Iterable[Inner]) -> tuple[tuple[int, int], ...]:
-        found = {each for each in self._comments if first <= each <= last}
-        for one in inside:
-            begins, ends = line(one.node), one.node.end_point.row + 1
-            if one.node.type in CLOSURES or one.node.type == "anonymous_class":
+        lines = {number for number in self._comments if first <= number <= last}
+        for begun in inside:
+            begins, ends = line(begun.node), begun.node.end_point.row + 1
+            if begun.node.type in CLOSURES or begun.node.type == "anonymous_class":
                 begins, ends = begins + 1, ends - 1  # where it begins and ends stands code of what makes it
-            found.update(range(begins, ends + 1))
-        return stretches(found)
+            lines.update(range(begins, ends + 1))
+        return stretches(lines)
 
     def _text(self, start: int, end: int) -> str:
         return self._data[start:end].decode("utf-8", "replace")
@@ -257,7 +257,7 @@ def _joined(first: Names, second: Names) -> Names:
 def _hooks(member: Node) -> Iterator[Node]:
     """Yield what runs when properties are read or set that a member of a class declares."""
     declared = member if member.type == "property_declaration" else member.child_by_field_name("parameters")
-    return (each for each in inner(declared) if each.type == "property_hook") if declared is not None else iter(())
+    return (node for node in inner(declared) if node.type == "property_hook") if declared is not None else iter(())
 
 
 def _own_name(node: Node) -> str:
@@ -288,16 +288,18 @@ def _signature(node: Node) -> str:
     return text if len(text) <= _MOST_HEAD else f"{text[:_MOST_HEAD]}…"
 
 
-def _without_namesakes(found: Iterable[FunctionFacts]) -> Iterator[FunctionFacts]:
+def _without_namesakes(facts: Iterable[FunctionFacts]) -> Iterator[FunctionFacts]:
     """Yield the facts, those with an obstacle that the engine cannot tell from another function."""
-    functions = list(found)
-    counts = Counter(_place(one) for one in functions)
-    for one in functions:
-        shared = counts[_place(one)] > 1 and one.definition.obstacle is None
-        yield replace(one, definition=replace(one.definition, obstacle=SAME_LINE, features=(), branches=())) if shared else one
+    functions = list(facts)
+    counts = Counter(_place(function) for function in functions)
+    for function in functions:
+        shared = counts[_place(function)] > 1 and function.definition.obstacle is None
+        yield (
+            replace(function, definition=replace(function.definition, obstacle=SAME_LINE, features=(), branches=())) if shared else function
+        )
 
 
-def _place(one: FunctionFacts) -> tuple[str, str]:
+def _place(function: FunctionFacts) -> tuple[str, str]:
     """Return what the engine tells functions of a file by: the line that they begin on, and their name."""
-    first, _, name = one.definition.linkage[0].split(" ", 2)
+    first, _, name = function.definition.linkage[0].split(" ", 2)
     return first, name

@@ -39,8 +39,8 @@ def examine(config: PhpConfig | None, project: Path, cache: Path, variables: Map
 
 def _start(php: Php, cache: Path, variables: Mapping[str, str]) -> tuple[Sequence[str], Mapping[str, str]]:
     """Compile our extension, which is kept in `cache` as a comparison would keep it; return what starts PHP with it."""
-    driver, kept = compiler(variables), cache / "runtime"
-    module = extension.build(php, runtime_library.build_timed(driver, kept), driver, kept)
+    driver, runtime_cache = compiler(variables), cache / "runtime"
+    module = extension.build(php, runtime_library.build_timed(driver, runtime_cache), driver, runtime_cache)
     asked = start.environment(Path(os.devnull), module, variables)
     command = (str(php.executable), "-d", "display_errors=0", "-r", "exit(extension_loaded('perfdiff') ? 0 : 1);")
     return command, {**variables, start.FOLDERS: asked[start.FOLDERS]}

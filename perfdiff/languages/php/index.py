@@ -21,8 +21,8 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, packages: Collec
     Features follow at most `depth` steps from what a call is given. Files that cannot be parsed are the program's problems. `cache` is a
     folder that keeps what each file told.
     """
-    kept = FactsCache(cache, FileFacts, (*Path(__file__).parent.glob("*.py"), Path(syntax_trees.__file__)))
-    return link(kept.facts(_told_by(source, depth), partial(file_facts, source, depth)) for source in source_files(tree, packages))
+    facts_cache = FactsCache(cache, FileFacts, (*Path(__file__).parent.glob("*.py"), Path(syntax_trees.__file__)))
+    return link(facts_cache.facts(_told_by(source, depth), partial(file_facts, source, depth)) for source in source_files(tree, packages))
 
 
 def _told_by(source: SourceFile, depth: int) -> bytes:

@@ -95,13 +95,13 @@ def _config(program: Path, executable: Path, release: str, version: tuple[int, i
         "php-config",
     ]
     folders = [program.parent, executable.parent]
-    for found in _candidates(names, folders, path):
+    for candidate in _candidates(names, folders, path):
         try:
-            told = answer([found, "--version"])
+            answered = answer([candidate, "--version"])
         except (OSError, subprocess.TimeoutExpired):
             continue
-        if told.stdout.strip() == release:
-            return found
+        if answered.stdout.strip() == release:
+            return candidate
     return None
 
 
@@ -109,9 +109,9 @@ def _candidates(names: list[str], folders: list[Path], path: str) -> Iterator[Pa
     seen = dict.fromkeys([*map(str, folders), *path.split(os.pathsep)])
     for name in names:
         for folder in filter(None, seen):
-            found = shutil.which(name, path=folder)
-            if found:
-                yield Path(found)
+            path_of_program = shutil.which(name, path=folder)
+            if path_of_program:
+                yield Path(path_of_program)
 
 
 def _check(program: str, php: Php) -> None:

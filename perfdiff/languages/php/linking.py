@@ -29,44 +29,48 @@ _SILENT = frozenset(
 
 def link(files: Iterable[FileFacts]) -> Program:
     """Return the program that the facts of all files make."""
-    facts = _distinct(sorted(files, key=lambda one: one.file))
-    problems = tuple(Skipped(one.file.rpartition("/")[2], one.file, one.problem) for one in facts if one.problem is not None)
+    facts = _distinct(sorted(files, key=lambda file: file.file))
+    problems = tuple(Skipped(file.file.rpartition("/")[2], file.file, file.problem) for file in facts if file.problem is not None)
     return _Linker(facts).program(problems)
 
 
 def _distinct(files: list[FileFacts]) -> list[FileFacts]:
     """Return the files with a key of its own for each function: those of one name in several files have their file in it."""
-    counts = Counter(one.definition.key for file in files for one in file.functions)
+    counts = Counter(function.definition.key for file in files for function in file.functions)
     shared = {key for key, count in counts.items() if count > 1}
     if not shared:
         return files
-    found = []
+    distinct = []
     for file in files:
-        keys = {key: f"php:{file.file}::{key.removeprefix('php:')}" for one in file.functions if (key := one.definition.key) in shared}
-        found.append(replace(file, functions=tuple(_rekeyed(one, keys) for one in file.functions)) if keys else file)
-    return found
+        keys = {
+            key: f"php:{file.file}::{key.removeprefix('php:')}" for function in file.functions if (key := function.definition.key) in shared
+        }
+        distinct.append(replace(file, functions=tuple(_rekeyed(function, keys) for function in file.functions)) if keys else file)
+    return distinct
 
 
-def _rekeyed(one: FunctionFacts, keys: dict[str, str]) -> FunctionFacts:
-    inner = frozenset(keys.get(key, key) for key in one.references.inner)
-    definition = replace(one.definition, key=keys.get(one.definition.key, one.definition.key))
-    return replace(one, definition=definition, references=replace(one.references, inner=inner))
+def _rekeyed(function: FunctionFacts, keys: dict[str, str]) -> FunctionFacts:
+    inner = frozenset(keys.get(key, key) for key in function.references.inner)
+    definition = replace(function.definition, key=keys.get(function.definition.key, function.definition.key))
+    return replace(function, definition=definition, references=replace(function.references, inner=inner))
 
 
 class _Linker:
     def __init__(self, files: list[FileFacts]) -> None:
         self._files = files
         self._classes = Classes(
-            (one for file in files for one in file.classes),
-            (one for file in files for one in file.functions),
-            (one for file in files for one in file.values),
+            (facts for file in files for facts in file.classes),
+            (function for file in files for function in file.functions),
+            (value for file in files for value in file.values),
         )
-        self._mains = {one.definition.file: one.definition.key for file in files for one in file.functions if one.name == MAIN}
+        self._mains = {
+            function.definition.file: function.definition.key for file in files for function in file.functions if function.name == MAIN
+        }
         self._ends: dict[str, list[str]] = defaultdict(list)
         for name in self._mains:
             self._ends[posixpath.basename(name)].append(name)
-        self._imports = {one.key for file in files for one in file.imports}
-        self._homes = {one.name.lower(): file.file for file in files for one in file.classes}
+        self._imports = {imported.key for file in files for imported in file.imports}
+        self._homes = {facts.name.lower(): file.file for file in files for facts in file.classes}
         self._declarations: dict[str, Declaration] = {}
         self._depends: dict[str, set[str]] = {}
         self._declare()
@@ -75,11 +79,11 @@ class _Linker:
         """Return all functions with what they lead to, and what they depend on."""
         functions: dict[str, FunctionDefinition] = {}
         for file in self._files:
-            for one in file.functions:
-                links = self._links(one.references, file.file, one.owner)
-                used = links.uses | {_strict_key(file.file)} | (self._class_keys(one.owner) if one.owner else set())
-                definition = one.definition
-                is_main = one.name == MAIN
+            for function in file.functions:
+                links = self._links(function.references, file.file, function.owner)
+                used = links.uses | {_strict_key(file.file)} | (self._class_keys(function.owner) if function.owner else set())
+                definition = function.definition
+                is_main = function.name == MAIN
                 functions[definition.key] = replace(
                     definition,
                     uses=frozenset(closure(used, lambda key: self._depends.get(key, ())) & self._declarations.keys()),
@@ -93,27 +97,27 @@ class _Linker:
         links = Links(calls=set(references.inner))
         classes, visible = self._classes, self._visible(references, owner)
         for candidates in references.functions:
-            links.calls |= {one.definition.key for one in classes.functions(candidates)}
+            links.calls |= {function.definition.key for function in classes.functions(candidates)}
         for text in references.handed:
             name, _, method = text.partition("::")
-            found = classes.methods(name, method) if method else classes.functions(name)
-            links.calls |= {one.definition.key for one in found}
+            callees = classes.methods(name, method) if method else classes.functions(name)
+            links.calls |= {function.definition.key for function in callees}
         for expression, name in references.methods:
-            links.calls |= {one.definition.key for one in self._methods(expression, name, visible)}
+            links.calls |= {method.definition.key for method in self._methods(expression, name, visible)}
         for name in references.classes:
             links.uses |= self._class_keys(name)
         for candidates in references.constants:
             found_values = next((value for name in candidates.split("|") if (value := classes.value("constant", "", name))), [])
-            links.uses |= {_value_key(one) for one in found_values}
+            links.uses |= {_value_key(value) for value in found_values}
         for expression, name in references.class_constants:
-            links.uses |= {_value_key(one) for one in classes.value("constant", classes.type_of(expression), name)}
+            links.uses |= {_value_key(value) for value in classes.value("constant", classes.type_of(expression), name)}
         for members, names in ((references.reads, links.reads), (references.writes, links.writes)):
             for expression, name in members:
                 self._property(expression, name, names, links)
         links.reads |= {f"$GLOBALS[{name[1:]}]" for name in references.reads_globals}
         links.writes |= {f"$GLOBALS[{name[1:]}]" for name in references.writes_globals}
         for path in references.included:
-            links.calls |= {self._mains[one] for one in self._included(path, file)}
+            links.calls |= {self._mains[path_included] for path_included in self._included(path, file)}
         links.uses |= {key for name in references.imports if (key := f"{file}::{name}") in self._imports}
         return links
 
@@ -126,25 +130,25 @@ class _Linker:
             return  # an object of another project's class
         named = self._classes.methods_named.get(name.lower(), [])
         if name.lower() in _SILENT or len(named) > MOST_NAMESAKES:
-            named = [one for one in named if one.owner.lower() in visible]
+            named = [method for method in named if method.owner.lower() in visible]
         yield from named
 
     def _visible(self, references: References, owner: str) -> frozenset[str]:
         """Return the classes whose objects a function may hold, as far as it names them."""
         named = {name.lower() for name in references.classes} | ({owner.lower()} if owner else set())
-        named |= {found.lower() for expression, _ in references.methods if (found := self._classes.type_of(expression))}
-        return frozenset(each for name in named for each in (*self._classes.lineage(name), *self._classes.descendants(name)))
+        named |= {owner_class.lower() for expression, _ in references.methods if (owner_class := self._classes.type_of(expression))}
+        return frozenset(related for name in named for related in (*self._classes.lineage(name), *self._classes.descendants(name)))
 
     def _property(self, expression: str, name: str, names: set[str], links: Links) -> None:
         owner = self._classes.type_of(expression)
         if owner and owner.lower() in self._classes.classes:
             names.add(f"{self._classes.first_owner(owner, name)}::${name}")
-            links.uses |= {_value_key(one) for one in self._classes.value("property", owner, name)}
+            links.uses |= {_value_key(value) for value in self._classes.value("property", owner, name)}
         if owner:
             return  # what is asked of a class that is not known, is its own
-        owners = {self._classes.first_owner(one, name) for one in self._classes.owners.get(name, ())}
+        owners = {self._classes.first_owner(class_name, name) for class_name in self._classes.owners.get(name, ())}
         if 0 < len(owners) <= _MOST_OWNERS:
-            names |= {f"{one}::${name}" for one in owners}
+            names |= {f"{class_name}::${name}" for class_name in owners}
         elif owners:
             names.add(f"->{name}")
 
@@ -161,17 +165,17 @@ class _Linker:
         yield from (name for name in self._ends.get(posixpath.basename(end), ()) if name == end or name.endswith(f"/{end}"))
 
     def _class_keys(self, name: str) -> set[str]:
-        return {_class_key(self._classes.classes[each].name) for each in self._classes.lineage(name)}
+        return {_class_key(self._classes.classes[ancestor].name) for ancestor in self._classes.lineage(name)}
 
     def _declare(self) -> None:
         for file in self._files:
             strict = Entity(EntityKind.DIRECTIVE, f"{_STRICT} of", file.file)
             word = "1" if file.strict else "0"
             self._declarations[_strict_key(file.file)] = Declaration(_strict_key(file.file), strict, word, word, file.file, 1)
-            for one in file.classes:
-                key = _class_key(one.name)
-                entity = Entity(EntityKind.RECORD if one.kind == "class" else EntityKind.TYPE, one.kind, one.name)
-                self._declarations[key] = Declaration(key, entity, one.fingerprint, one.summary, file.file, one.line)
+            for facts in file.classes:
+                key = _class_key(facts.name)
+                entity = Entity(EntityKind.RECORD if facts.kind == "class" else EntityKind.TYPE, facts.kind, facts.name)
+                self._declarations[key] = Declaration(key, entity, facts.fingerprint, facts.summary, file.file, facts.line)
                 self._depends[key] = set()
             for imported in file.imports:
                 self._declarations[imported.key] = Declaration(

@@ -51,7 +51,9 @@ def _is_rename(old: str, new: str, renames: Renames) -> bool:
     if not (texts.is_word(old) and texts.is_word(new)):
         return False
     pairs = zip_longest(_parts_of(old)[::-1], _parts_of(new)[::-1])
-    return all(one is not None and other is not None and _is_part_renamed(one, other, renames) for one, other in pairs if one != other)
+    return all(
+        before is not None and other is not None and _is_part_renamed(before, other, renames) for before, other in pairs if before != other
+    )
 
 
 def _is_part_renamed(old: str, new: str, renames: Renames) -> bool:

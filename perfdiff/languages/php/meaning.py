@@ -34,49 +34,49 @@ _PLAIN = re.compile(r"[^\\$']*")
 
 def fingerprint(node: Node, parameters: Iterable[str]) -> str:
     """Return a digest of what a function means; equal for texts that differ in layout and in the names of its local variables alone."""
-    found = words(node)
-    return digest(_numbered(found, frozenset(parameters)) if _renames(node) else plain(found))
+    tokens = words(node)
+    return digest(_numbered(tokens, frozenset(parameters)) if _renames(node) else plain(tokens))
 
 
-def plain(found: Iterable[str]) -> list[str]:
+def plain(tokens: Iterable[str]) -> list[str]:
     """Return words as they are written."""
-    return [word.removeprefix(_LOCAL) for word in found]
+    return [word.removeprefix(_LOCAL) for word in tokens]
 
 
 def words(node: Node) -> list[str]:
     """Return the words of a node, with a mark before variables."""
-    found: list[str] = []
-    _add(node, found, node)
-    return found
+    tokens: list[str] = []
+    _add(node, tokens, node)
+    return tokens
 
 
-def _add(node: Node, found: list[str], root: Node) -> None:
+def _add(node: Node, tokens: list[str], root: Node) -> None:
     kind = node.type
     if kind in _SILENT:
         return
     if node is not root and (kind in FUNCTIONS or kind in CLASSES):
-        _add_inner(node, found, root)
+        _add_inner(node, tokens, root)
     elif kind == "namespace_definition":
-        _add_namespace(node, found, root)
+        _add_namespace(node, tokens, root)
     elif kind == "declare_statement" and _is_of_types(node):
         pass
     elif kind == "variable_name":
-        found.append(f"{_LOCAL}{text_of(node)}")
+        tokens.append(f"{_LOCAL}{text_of(node)}")
     elif kind in ("string", "encapsed_string") and (text := _literal(node)) is not None:
-        found.append(text)
+        tokens.append(text)
     elif kind in ("array_creation_expression", "list_literal"):
-        _add_list(node, found, root)
+        _add_list(node, tokens, root)
     elif not node.children:
-        _add_leaf(node, found)
+        _add_leaf(node, tokens)
     else:
-        _add_children(node, found, root)
+        _add_children(node, tokens, root)
 
 
-def _add_namespace(node: Node, found: list[str], root: Node) -> None:
+def _add_namespace(node: Node, tokens: list[str], root: Node) -> None:
     """Add the statements of a namespace; its name is that of what stands in it."""
     body = node.child_by_field_name("body")
-    for each in body.named_children if body is not None else ():
-        _add(each, found, root)
+    for statement in body.named_children if body is not None else ():
+        _add(statement, tokens, root)
 
 
 def _is_of_types(node: Node) -> bool:
@@ -85,70 +85,70 @@ def _is_of_types(node: Node) -> bool:
     return directive is not None and text_of(directive).lstrip().lower().startswith("strict_types")
 
 
-def _add_leaf(node: Node, found: list[str]) -> None:
+def _add_leaf(node: Node, tokens: list[str]) -> None:
     text = text_of(node)
-    if node.type in _CLOSERS and found and found[-1] == ",":
-        found.pop()
+    if node.type in _CLOSERS and tokens and tokens[-1] == ",":
+        tokens.pop()
     if text:
-        found.append(text.lower() if not node.is_named or node.type in _LITERALS else text)
+        tokens.append(text.lower() if not node.is_named or node.type in _LITERALS else text)
 
 
-def _add_children(node: Node, found: list[str], root: Node) -> None:
+def _add_children(node: Node, tokens: list[str], root: Node) -> None:
     if node.type == "binary_expression":
         *outer, innermost = spine(node)
-        for each in innermost.children:
-            _add(each, found, root)
-        for one in reversed(outer):
-            for each in one.children[1:]:
-                _add(each, found, root)
+        for part in innermost.children:
+            _add(part, tokens, root)
+        for expression in reversed(outer):
+            for part in expression.children[1:]:
+                _add(part, tokens, root)
         return
     body = node.child_by_field_name("body") if node.type in _WITH_BODY else None
     if body is None or body.type in _BLOCKS:
-        for each in node.children:
-            _add(each, found, root)
+        for part in node.children:
+            _add(part, tokens, root)
         return
-    for each in node.children:
-        if each == body:
-            found.append("{")
-        _add(each, found, root)
-        if each == body:
-            found.append("}")
+    for part in node.children:
+        if part == body:
+            tokens.append("{")
+        _add(part, tokens, root)
+        if part == body:
+            tokens.append("}")
 
 
-def _add_list(node: Node, found: list[str], root: Node) -> None:
+def _add_list(node: Node, tokens: list[str], root: Node) -> None:
     """Add `array(…)` and `list(…)` as `[…]`, which is the same."""
-    inside = [each for each in node.children if each.type not in ("array", "list")]
-    found.append("[")
-    for each in inside[1:-1]:
-        _add(each, found, root)
-    if found[-1] == ",":
-        found.pop()
-    found.append("]")
+    inside = [element for element in node.children if element.type not in ("array", "list")]
+    tokens.append("[")
+    for element in inside[1:-1]:
+        _add(element, tokens, root)
+    if tokens[-1] == ",":
+        tokens.pop()
+    tokens.append("]")
 
 
-def _add_inner(node: Node, found: list[str], root: Node) -> None:
+def _add_inner(node: Node, tokens: list[str], root: Node) -> None:
     """Add what a function or class inside does where it stands: it is made there, and told of by itself."""
     if node.type in _DECLARED:
         if root.type in FUNCTIONS:
-            found.append(f"declares {text_of(node.child_by_field_name('name'))}")
+            tokens.append(f"declares {text_of(node.child_by_field_name('name'))}")
     elif node.type in CLOSURES:
-        for each in node.children:
-            if each.type not in _BLOCKS and each != node.child_by_field_name("body"):
-                _add(each, found, root)
-        found.append("…")
+        for part in node.children:
+            if part.type not in _BLOCKS and part != node.child_by_field_name("body"):
+                _add(part, tokens, root)
+        tokens.append("…")
     elif node.type == "anonymous_class":
-        for each in node.children:
-            if each.type != "declaration_list":
-                _add(each, found, root)
-        found.append("…")
+        for part in node.children:
+            if part.type != "declaration_list":
+                _add(part, tokens, root)
+        tokens.append("…")
     else:
-        found.append(text_of(node.child_by_field_name("name")))
+        tokens.append(text_of(node.child_by_field_name("name")))
 
 
 def _literal(node: Node) -> str | None:
     """Return a text without variables and escapes in it, whatever its quotes; None of another one."""
-    contents = [each for each in node.children if each.is_named]
-    if any(each.type != "string_content" for each in contents):
+    contents = [part for part in node.children if part.is_named]
+    if any(part.type != "string_content" for part in contents):
         return None
     text = "".join(map(text_of, contents))
     return f"'{text}'" if _PLAIN.fullmatch(text) else None
@@ -158,21 +158,21 @@ def _renames(node: Node) -> bool:
     """Return whether nothing in a function asks for variables by their names; those of a file's own code are everybody's."""
     if node.type not in FUNCTIONS:
         return False
-    for each in inner(node):
-        if each.type in _INCLUDES or each.type == "dynamic_variable_name":
+    for below in inner(node):
+        if below.type in _INCLUDES or below.type == "dynamic_variable_name":
             return False
-        if each.type == "function_call_expression" and text_of(each.child_by_field_name("function")).lstrip("\\").lower() in _BY_NAME:
+        if below.type == "function_call_expression" and text_of(below.child_by_field_name("function")).lstrip("\\").lower() in _BY_NAME:
             return False
     return True
 
 
-def _numbered(found: Sequence[str], parameters: frozenset[str]) -> list[str]:
+def _numbered(tokens: Sequence[str], parameters: frozenset[str]) -> list[str]:
     """Return words with a number for each variable that is neither a parameter nor everybody's."""
     numbers: dict[str, str] = {}
-    named = [each.removeprefix(_LOCAL) for each in found]
-    globals_ = {name for name in named if name in _KEPT} | _globals(found)
+    named = [token.removeprefix(_LOCAL) for token in tokens]
+    globals_ = {name for name in named if name in _KEPT} | _globals(tokens)
     result: list[str] = []
-    for word, name in zip(found, named, strict=True):
+    for word, name in zip(tokens, named, strict=True):
         if word.startswith(_LOCAL) and name not in parameters and name not in globals_ and result[-1:] != ["::"]:
             result.append(numbers.setdefault(name, f"${len(numbers) + 1}"))
         else:
@@ -180,11 +180,11 @@ def _numbered(found: Sequence[str], parameters: frozenset[str]) -> list[str]:
     return result
 
 
-def _globals(found: Sequence[str]) -> set[str]:
+def _globals(tokens: Sequence[str]) -> set[str]:
     """Return the variables that `global` statements name."""
     names: set[str] = set()
     inside = False
-    for word in found:
+    for word in tokens:
         inside = word == "global" or (inside and word != ";")
         if inside and word.startswith(_LOCAL):
             names.add(word.removeprefix(_LOCAL))

@@ -93,36 +93,36 @@ class Names:
         if node is None or node.type not in (*NAMES, "relative_scope", "named_type", "static", "self", "parent"):
             return ""
         word = "".join(text_of(node).split())
-        found = self.around.class_of(word)
+        full_name = self.around.class_of(word)
         self._import(CLASS, word)
-        if found:
-            self.classes.add(found)
-        return found
+        if full_name:
+            self.classes.add(full_name)
+        return full_name
 
     def type_named(self, node: Node | None) -> str:
         """Return the class that a declared type allows, "" where it is several or none; all of them are taken note of."""
         if node is None:
             return ""
-        named = [each for each in _types(node) if text_of(each).lower() not in BUILT_IN]
-        found = [self.named_class(each) for each in named]
-        return found[0] if len(found) == 1 else ""
+        named = [type_node for type_node in _types(node) if text_of(type_node).lower() not in BUILT_IN]
+        classes = [self.named_class(type_node) for type_node in named]
+        return classes[0] if len(classes) == 1 else ""
 
     def _visit(self, node: Node) -> None:
-        found = _VISITS.get(node.type)
-        if found is not None:
-            found(self, node)
+        visit = _VISITS.get(node.type)
+        if visit is not None:
+            visit(self, node)
         elif node.type != COMMENT:
-            for each in node.named_children:
-                self._visit(each)
+            for part in node.named_children:
+                self._visit(part)
 
     def _skip(self, node: Node) -> None:
         """Leave out what names nothing that runs."""
 
     def _inner(self, node: Node) -> None:
         self.inner.append(Inner(node, self.around, dict(self.known.types) if node.type in CLOSURES else {}))
-        for each in node.children:
-            if node.type in CLASSES and each.type == "arguments":
-                self._visit(each)
+        for part in node.children:
+            if node.type in CLASSES and part.type == "arguments":
+                self._visit(part)
 
     def _function_call(self, node: Node) -> None:
         function = node.child_by_field_name("function")
@@ -141,7 +141,7 @@ class Names:
         self.methods.update(("", method) for method in _BUILT_IN_CALLS.get(name, ()))
         if name == "define":
             self.defined.append((node, self.around))
-        paths = [path for each in arguments if (path := self.known.path_of(each)) is not None]
+        paths = [path for argument in arguments if (path := self.known.path_of(argument)) is not None]
         if name in _COUNTING:
             self.counted.update(paths[:1])
         if name in _WALKING:
@@ -152,11 +152,11 @@ class Names:
             self.asked.update(paths[:1])
 
     def _call_arguments(self, node: Node) -> None:
-        for each in _arguments(node):
-            text = constant_text(each)
+        for argument in _arguments(node):
+            text = constant_text(argument)
             if text is not None and _CALLABLE.fullmatch(text):
                 self.handed.add(text.lstrip("\\"))
-            self._visit(each)
+            self._visit(argument)
 
     def _method_call(self, node: Node) -> None:
         target, name = node.child_by_field_name("object"), node.child_by_field_name("name")
@@ -215,8 +215,8 @@ class Names:
         elif kind == "variable_name":
             self._variable(node, writes=writes)
         elif kind in ("list_literal", "array_creation_expression", "array_element_initializer", "by_ref", "pair"):
-            for each in node.named_children:
-                self._touch(each, writes=writes)
+            for element in node.named_children:
+                self._touch(element, writes=writes)
         else:
             self._visit(node)
 
@@ -238,13 +238,13 @@ class Names:
             self.class_constants.add((owner, text_of(name)))
 
     def _create(self, node: Node) -> None:
-        for each in node.named_children:
-            if each.type in NAMES:
-                self.methods.add((self.named_class(each), "__construct"))
-            elif each.type == "arguments":
+        for part in node.named_children:
+            if part.type in NAMES:
+                self.methods.add((self.named_class(part), "__construct"))
+            elif part.type == "arguments":
                 self._call_arguments(node)
             else:
-                self._visit(each)
+                self._visit(part)
 
     def _name(self, node: Node) -> None:
         """Take note of a constant: that is what a name stands for where nothing else is known of it."""
@@ -256,8 +256,8 @@ class Names:
     def _binary(self, node: Node) -> None:
         *outer, innermost = spine(node)
         self._operands(innermost, innermost.child_by_field_name("left"))
-        for each in reversed(outer):
-            self._operands(each, None)
+        for expression in reversed(outer):
+            self._operands(expression, None)
 
     def _operands(self, node: Node, left: Node | None) -> None:
         """Take note of what an operator is applied to; of what stands on its left where that was not yet."""
@@ -278,9 +278,9 @@ class Names:
     def _catch(self, node: Node) -> None:
         kind, name = node.child_by_field_name("type"), node.child_by_field_name("name")
         if kind is not None:
-            found = [self.named_class(each) for each in _types(kind)]
-            if name is not None and len(found) == 1:
-                self.known.types[text_of(name)] = found[0]
+            classes = [self.named_class(type_node) for type_node in _types(kind)]
+            if name is not None and len(classes) == 1:
+                self.known.types[text_of(name)] = classes[0]
         body = node.child_by_field_name("body")
         if body is not None:
             self._visit(body)
@@ -295,20 +295,20 @@ class Names:
             self._touch(left, writes=False)
         self._touch(left, writes=True)
         if left.type == "variable_name" and right is not None:
-            name, found = text_of(left), self.known.type_of(right)
-            self.known.types[name] = found if self.known.types.get(name, found) == found else ""
+            name, assigned = text_of(left), self.known.type_of(right)
+            self.known.types[name] = assigned if self.known.types.get(name, assigned) == assigned else ""
 
     def _update(self, node: Node) -> None:
-        for each in node.named_children:
-            self._touch(each, writes=False)
-            self._touch(each, writes=True)
+        for operand in node.named_children:
+            self._touch(operand, writes=False)
+            self._touch(operand, writes=True)
 
     def _unset(self, node: Node) -> None:
-        for each in node.named_children:
-            self._touch(each, writes=True)
+        for variable in node.named_children:
+            self._touch(variable, writes=True)
 
     def _foreach(self, node: Node) -> None:
-        source, target, *rest = [each for each in node.named_children if each.type != COMMENT]
+        source, target, *rest = [part for part in node.named_children if part.type != COMMENT]
         self._visit(source)
         if (path := self.known.path_of(source)) is not None:
             self.iterated.add(path)
@@ -317,7 +317,7 @@ class Names:
         self.read(rest)
 
     def _global(self, node: Node) -> None:
-        self.globals.update(text_of(each) for each in node.named_children if each.type == "variable_name")
+        self.globals.update(text_of(part) for part in node.named_children if part.type == "variable_name")
 
     def _include(self, node: Node) -> None:
         path = written_path(node.named_children[0], self.around.section.file) if node.named_children else None
@@ -326,17 +326,17 @@ class Names:
         self.read(node.named_children)
 
     def _clone(self, node: Node) -> None:
-        self.methods.update((self.known.type_of(each), "__clone") for each in node.named_children[:1])
+        self.methods.update((self.known.type_of(cloned), "__clone") for cloned in node.named_children[:1])
         self.read(node.named_children)
 
     def _interpolated(self, node: Node) -> None:
-        if any(each.type != "string_content" for each in node.named_children):
+        if any(part.type != "string_content" for part in node.named_children):
             self.methods.add(("", "__toString"))
         self.read(node.named_children)
 
     def _array(self, node: Node) -> None:
-        elements = [each.named_children for each in node.named_children]
-        if len(elements) == 2 and all(len(each) == 1 for each in elements):
+        elements = [element.named_children for element in node.named_children]
+        if len(elements) == 2 and all(len(element) == 1 for element in elements):
             owner, name = elements[0][0], constant_text(elements[1][0])
             if name is not None and _WORD.fullmatch(name):
                 written = constant_text(owner)
@@ -345,25 +345,25 @@ class Names:
 
     def _argument(self, node: Node) -> None:
         named = node.child_by_field_name("name")
-        self.read(each for each in node.named_children if each != named)
+        self.read(part for part in node.named_children if part != named)
 
     def _class_words(self, node: Node) -> None:
-        for each in node.named_children:
-            self.named_class(each)
+        for name in node.named_children:
+            self.named_class(name)
 
     def _parameter(self, node: Node) -> None:
-        found = self.type_named(node.child_by_field_name("type"))
+        class_name = self.type_named(node.child_by_field_name("type"))
         name = node.child_by_field_name("name")
-        if found and name is not None and node.type != "variadic_parameter":
-            self.known.types[text_of(name)] = found
+        if class_name and name is not None and node.type != "variadic_parameter":
+            self.known.types[text_of(name)] = class_name
         default = node.child_by_field_name("default_value")
         if default is not None:
             self._visit(default)
 
     def _import(self, kind: str, word: str) -> None:
-        found = self.around.section.imported(kind, word)
-        if found is not None:
-            self.imports.add(found.name)
+        imported = self.around.section.imported(kind, word)
+        if imported is not None:
+            self.imports.add(imported.name)
 
 
 _VISITS: dict[str, Callable[[Names, Node], object]] = {
@@ -417,12 +417,12 @@ _VISITS: dict[str, Callable[[Names, Node], object]] = {
 
 
 def _arguments(node: Node) -> list[Node]:
-    found = node.child_by_field_name("arguments") or child(node, "arguments")
-    return [each for each in found.named_children if each.type == "argument"] if found is not None else []
+    arguments = node.child_by_field_name("arguments") or child(node, "arguments")
+    return [argument for argument in arguments.named_children if argument.type == "argument"] if arguments is not None else []
 
 
 def _types(node: Node) -> list[Node]:
     """Return the types that a declared type is made of."""
     if node.type in ("named_type", "primitive_type", *NAMES):
         return [node]
-    return [found for each in node.named_children for found in _types(each)]
+    return [leaf for part in node.named_children for leaf in _types(part)]

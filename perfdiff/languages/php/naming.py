@@ -72,34 +72,34 @@ class Section:
             return name[1:]
         if name.lower().startswith("namespace\\"):
             return self.declared(name.partition("\\")[2])
-        found = self.imported(kind, name)
-        if found is not None:
+        imported = self.imported(kind, name)
+        if imported is not None:
             rest = name.partition("\\")[2]
-            return f"{found.target}\\{rest}" if rest else found.target
+            return f"{imported.target}\\{rest}" if rest else imported.target
         return self.declared(name)
 
 
 def sections(root: Node, file: str) -> list[Section]:
     """Return the stretches of a file by namespace, each with what is imported anywhere in it."""
-    found = [Section(file, "")]
+    sections = [Section(file, "")]
     for node in root.children:
         if node.type == "namespace_definition":
-            found.append(Section(file, _plain(node.child_by_field_name("name"))))
+            sections.append(Section(file, _plain(node.child_by_field_name("name"))))
             body = node.child_by_field_name("body")
             if body is not None:
-                for each in body.named_children:
-                    _take(each, found[-1])
-                found.append(Section(file, ""))
+                for statement in body.named_children:
+                    _take(statement, sections[-1])
+                sections.append(Section(file, ""))
         else:
-            _take(node, found[-1])
-    return found
+            _take(node, sections[-1])
+    return sections
 
 
 def _take(node: Node, section: Section) -> None:
     if node.type == "namespace_use_declaration":
-        for one in _imports(node):
-            name = one.name if one.kind == CONSTANT else one.name.lower()
-            section.imports[one.kind, name] = one
+        for imported in _imports(node):
+            name = imported.name if imported.kind == CONSTANT else imported.name.lower()
+            section.imports[imported.kind, name] = imported
     else:
         section.nodes.append(node)
 
@@ -111,7 +111,7 @@ def _imports(node: Node) -> Iterator[Imported]:
     for clause in (group or node).named_children:
         if clause.type in ("namespace_use_clause", "namespace_use_group_clause"):
             alias = clause.child_by_field_name("alias")
-            named = next((each for each in clause.named_children if each.type in ("qualified_name", "name", "namespace_name")), None)
+            named = next((part for part in clause.named_children if part.type in ("qualified_name", "name", "namespace_name")), None)
             target = prefix + _plain(named)
             yield Imported(_kind(clause) or kind, text_of(alias) or target.rpartition("\\")[2], target, line(clause))
 

@@ -76,9 +76,9 @@ class Php(Language):
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return the PHP, what its engine caches and compiles, and the packages of others that the revision has."""
-        kept, engine = homes.read(built.beside), self._engine(built)
-        packages = (f"{name} {version}" for name, version in kept.versions.items())
-        return (f"PHP {kept.release} ({engine.says})", *packages)
+        home, engine = homes.read(built.beside), self._engine(built)
+        packages = (f"{name} {version}" for name, version in home.versions.items())
+        return (f"PHP {home.release} ({engine.says})", *packages)
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of others differ, and what watches the calls."""
@@ -92,8 +92,8 @@ class Php(Language):
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]
     ) -> CodeComparison:
         """Compare the scripts of two builds, and the packages that they use."""
-        found = sameness.same_code(differing, homes.read(head.beside).executable, self._given(head))
-        return replace(found, in_tree=not self._changes(base, head))
+        comparison = sameness.same_code(differing, homes.read(head.beside).executable, self._given(head))
+        return replace(comparison, in_tree=not self._changes(base, head))
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the PHP of the configuration the one that workloads find."""
@@ -104,12 +104,12 @@ class Php(Language):
         if not probes:
             return {}
         path = self._parts.sheet(phase, built, probes, folder, lambda path: self._write(path, built, probes))
-        php, compiler, kept = self._homes.php, self._parts.compiler(built), self._parts.cache
-        runtime, given = runtime_library.below(built, compiler, kept), self._given(built)
+        php, compiler, cache = self._homes.php, self._parts.compiler(built), self._parts.cache
+        runtime, given = runtime_library.below(built, compiler, cache), self._given(built)
         if phase is not Phase.COUNTED:
-            return start.environment(path, extension.build(php, runtime, compiler, kept), given)
+            return start.environment(path, extension.build(php, runtime, compiler, cache), given)
         lines = self._parts.line_sheet(built, folder, lambda path: self._places(built, path))
-        return start.counting(path, lines, extension.build_counting(php, runtime, compiler, kept), given)
+        return start.counting(path, lines, extension.build_counting(php, runtime, compiler, cache), given)
 
     def _write(self, path: Path, built: PlainBuild, probes: Sequence[Probe]) -> None:
         places = {file: (built.tree / file,) for file in {probe.definition.file for probe in probes}}
@@ -117,15 +117,15 @@ class Php(Language):
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
-        found = self._places(built, built.beside / "lines.sheet")
-        return replace(found, places=owners.named(found.places, self.index(built, depth=0).functions.values()))
+        places = self._places(built, built.beside / "lines.sheet")
+        return replace(places, places=owners.named(places.places, self.index(built, depth=0).functions.values()))
 
     def _places(self, built: PlainBuild, lines: Path) -> Places:
         """Return the lines of a tree, and write which they are to a sheet."""
         php = self._homes.php
         module = extension.build_lines(php, self._parts.compiler(built), self._parts.cache)
         host = Host(php.executable, module, self._given(built))
-        return counted_places.places(built.tree, [one.file for one in source_files(built.tree)], host, lines)
+        return counted_places.places(built.tree, [source.file for source in source_files(built.tree)], host, lines)
 
     def _given(self, built: PlainBuild) -> dict[str, str]:
         """Return the variables that runs of a build have without us."""

@@ -14,9 +14,9 @@ _LOCKED = "composer.lock"
 def versions(folder: Path) -> dict[str, str]:
     """Return the versions of packages by their names (`vendor/name`): those installed in a project's folder, else those locked there."""
     for name in (_INSTALLED, _LOCKED):
-        found = dict(_versions(_read(folder / name)))
-        if found:
-            return dict(sorted(found.items()))
+        versions_by_name = dict(_versions(_read(folder / name)))
+        if versions_by_name:
+            return dict(sorted(versions_by_name.items()))
     return {}
 
 
@@ -27,13 +27,13 @@ def _read(file: Path) -> Any:
         return None
 
 
-def _versions(told: Any) -> Iterator[tuple[str, str]]:
+def _versions(document: Any) -> Iterator[tuple[str, str]]:
     """Yield names and versions; Composer 1 wrote a plain list of packages, and tools of developers are locked apart."""
-    packages = told.get("packages") if isinstance(told, dict) else told
-    for each in packages if isinstance(packages, list) else ():
-        if isinstance(each, dict) and isinstance(each.get("name"), str) and isinstance(each.get("version"), str):
-            commit = _commit(each) if each["version"].startswith("dev-") else ""
-            yield each["name"], f"{each['version']}{commit}"
+    packages = document.get("packages") if isinstance(document, dict) else document
+    for package in packages if isinstance(packages, list) else ():
+        if isinstance(package, dict) and isinstance(package.get("name"), str) and isinstance(package.get("version"), str):
+            commit = _commit(package) if package["version"].startswith("dev-") else ""
+            yield package["name"], f"{package['version']}{commit}"
 
 
 def _commit(package: dict[str, Any]) -> str:

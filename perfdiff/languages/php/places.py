@@ -49,9 +49,9 @@ def _codes(tree: Path, files: Sequence[str], host: Host) -> dict[str, list[Code]
     """Return the functions of each file that compiles, as the engine tells them."""
     named = {str(tree / file): file for file in files if "\n" not in file and "\t" not in file}
     with temporary.folder() as room:
-        told = room / "lines"
-        variables = {**start.environment(told, host.extension, host.environment), _DESCRIBE: "1"}
-        command = [str(host.php), "-d", "display_errors=0", "-d", "log_errors=0", str(_DESCRIBING), str(told)]
+        described = room / "lines"
+        variables = {**start.environment(described, host.extension, host.environment), _DESCRIBE: "1"}
+        command = [str(host.php), "-d", "display_errors=0", "-d", "log_errors=0", str(_DESCRIBING), str(described)]
         try:
             subprocess.run(
                 command,
@@ -61,7 +61,7 @@ def _codes(tree: Path, files: Sequence[str], host: Host) -> dict[str, list[Code]
                 check=True,
                 timeout=_TIMEOUT_S,
             )
-            text = os.fsdecode(told.read_bytes()) if named else ""
+            text = os.fsdecode(described.read_bytes()) if named else ""
             return _parsed(text, named)
         except (OSError, subprocess.SubprocessError, ValueError, KeyError) as error:
             detail = (getattr(error, "stderr", None) or b"").decode(errors="replace")
@@ -71,17 +71,17 @@ def _codes(tree: Path, files: Sequence[str], host: Host) -> dict[str, list[Code]
 
 
 def _parsed(text: str, named: Mapping[str, str]) -> dict[str, list[Code]]:
-    found: dict[str, list[Code]] = {}
+    codes: dict[str, list[Code]] = {}
     inside: list[Code] = []
     for row in text.split("\n"):
         kind, *fields = row.split("\t")
         if kind == "F":
-            inside = found.setdefault(named[fields[0]], [])
+            inside = codes.setdefault(named[fields[0]], [])
         elif kind == "C":
             first, last, owner, name, lines = fields
             function = name if not owner or _CLOSURE in name else f"{owner}::{name}"
             inside.append(Code(int(first), int(last), name, function, sorted(set(map(int, lines.split())))))
-    return found
+    return codes
 
 
 def _text(path: Path) -> tuple[str, ...]:

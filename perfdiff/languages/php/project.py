@@ -89,5 +89,5 @@ def _named(file: Path) -> str | None:
         programs = json.loads(file.read_text(encoding="utf-8")).get("bin", [])
     except (OSError, ValueError, AttributeError):
         return None
-    found = programs if isinstance(programs, list) else [programs]
-    return next((name for name in found if isinstance(name, str)), None)
+    names = programs if isinstance(programs, list) else [programs]
+    return next((name for name in names if isinstance(name, str)), None)

@@ -40,7 +40,7 @@ def aliases_in(tree: Path, probed: Iterable[str]) -> frozenset[str]:
     """
     if not any(_TRAIT.search((tree / file).read_bytes()) for file in probed):
         return frozenset()
-    return frozenset(os.fsdecode(name) for one in source_files(tree) for name in _ALIAS.findall(one.data))
+    return frozenset(os.fsdecode(name) for source in source_files(tree) for name in _ALIAS.findall(source.data))
 
 
 def _files(tree: Path, packages: Collection[str]) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _is_others(tree: Path, folder: Path, packages: Collection[str]) -> bool:
             break
         if is_vendor(vendor):
             path = folder.relative_to(vendor).as_posix()
-            return not any(path == one or one.startswith(f"{path}/") or path.startswith(f"{one}/") for one in packages)
+            return not any(path == package or package.startswith(f"{path}/") or path.startswith(f"{package}/") for package in packages)
     return False
 
 

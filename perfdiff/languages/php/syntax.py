@@ -51,10 +51,10 @@ def declares(root: Node) -> bool:
 
 def spine(node: Node) -> list[Node]:
     """Return an expression of two operands, the one on its left, and so on down: chains of concatenations are hundreds deep."""
-    found = [node]
-    while (left := found[-1].child_by_field_name("left")) is not None and left.type == "binary_expression":
-        found.append(left)
-    return found
+    operands = [node]
+    while (left := operands[-1].child_by_field_name("left")) is not None and left.type == "binary_expression":
+        operands.append(left)
+    return operands
 
 
 def engine_lines(node: Node) -> Stretch:
@@ -71,16 +71,16 @@ def engine_lines(node: Node) -> Stretch:
 
 
 def _next_leaf(node: Node) -> Node | None:
-    each: Node | None = node
-    while each is not None:
-        behind = each.next_sibling
+    ancestor: Node | None = node
+    while ancestor is not None:
+        behind = ancestor.next_sibling
         while behind is not None and behind.type == COMMENT:
             behind = behind.next_sibling
         if behind is not None:
             while behind.children:
                 behind = behind.children[0]
             return behind
-        each = each.parent
+        ancestor = ancestor.parent
     return None
 
 

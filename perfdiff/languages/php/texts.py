@@ -37,19 +37,19 @@ def parts(definition: FunctionDefinition) -> Parts:
     if node is None:
         return Parts((), tuple(definition.text.split()))
     body = body_of(node)
-    found = plain(words(node))
-    behind = [each for each in node.children if body is not None and each.start_byte >= body.start_byte]
-    inside = plain(word for each in behind for word in words(each))
-    return Parts(tuple(found[: len(found) - len(inside)]), tuple(inside))
+    tokens = plain(words(node))
+    behind = [part for part in node.children if body is not None and part.start_byte >= body.start_byte]
+    inside = plain(word for part in behind for word in words(part))
+    return Parts(tuple(tokens[: len(tokens) - len(inside)]), tuple(inside))
 
 
 def _function(text: str) -> Node | None:
     """Return the node of a function's text: one of a file, of a class, of an expression, or what is behind a property."""
     for before, behind in (("<?php class A {", "}"), ("<?php ", ""), ("<?php (", ");"), ("<?php class A { public $a {", "} }")):
         root = parse(f"{before}{text}{behind}".encode())
-        found = next((each for each in inner(root) if each.type in FUNCTIONS and each.start_byte == len(before)), None)
-        if found is not None and not root.has_error and text_of(found) == text:
-            return found
+        function = next((below for below in inner(root) if below.type in FUNCTIONS and below.start_byte == len(before)), None)
+        if function is not None and not root.has_error and text_of(function) == text:
+            return function
     return None
 
 

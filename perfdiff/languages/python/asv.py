@@ -56,8 +56,8 @@ def find(project: Path) -> AsvSuite | None:
 def _read(file: Path) -> Mapping[str, Any]:
     """Return what asv's JSON says, which may have comments, and commas behind the last element."""
     try:
-        text = _COMMENT.sub(lambda found: found[1] or " ", file.read_text(encoding="utf-8"))
-        table = json.loads(_LAST_COMMA.sub(lambda found: found[1] or "", text))
+        text = _COMMENT.sub(lambda match: match[1] or " ", file.read_text(encoding="utf-8"))
+        table = json.loads(_LAST_COMMA.sub(lambda match: match[1] or "", text))
     except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}", slug="config-asv") from error
     if not isinstance(table, dict):

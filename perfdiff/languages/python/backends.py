@@ -66,15 +66,15 @@ def ask(project: Project, place: Path, interpreter: Interpreter, environment: Ma
     needed = project.build_requirements
     while True:
         layout = packages.obtain(Requirements(needed), interpreter, environment, cache)
-        told = _answer(project, place, layout, environment)
-        missing = tuple(each for each in (told or {}).get("missing", ()) if each not in needed)
+        answer = _answer(project, place, layout, environment)
+        missing = tuple(requirement for requirement in (answer or {}).get("missing", ()) if requirement not in needed)
         if not missing:
             break
         needed = (*needed, *missing)
-    if told is None:
+    if answer is None:
         return None
-    if "name" in told:
-        return Backend(layout, _told(project, told, interpreter))
+    if "name" in answer:
+        return Backend(layout, _told(project, answer, interpreter))
     return Backend(layout, project) if project.name and project.requirements is not None else None
 
 

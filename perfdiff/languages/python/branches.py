@@ -21,7 +21,7 @@ def plan_branches(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, pos
     """Return the conditions in a function's own code, in the order of their text."""
     body = [node.body] if isinstance(node, ast.Lambda) else node.body
     conditions = [condition for statement in body for test in _tests(statement) for condition in _parts(test)]
-    return tuple(sorted((_plan(one, positions) for one in conditions), key=lambda plan: plan.start))
+    return tuple(sorted((_plan(condition, positions) for condition in conditions), key=lambda plan: plan.start))
 
 
 def _tests(node: ast.AST) -> Iterator[ast.expr]:

@@ -18,17 +18,19 @@ _SLOTS = "__slots__"
 def variables(names: Names, scope: Scope) -> Iterator[VariableFacts]:
     """Yield the variables of a module's level and the attributes of its classes, each with all values that it is given there."""
     groups: dict[tuple[str, str], list[Held]] = {}
-    for one in names.held:
-        if one.name != _SLOTS or not one.owner:
-            groups.setdefault((one.owner, one.name), []).append(one)
+    for variable in names.held:
+        if variable.name != _SLOTS or not variable.owner:
+            groups.setdefault((variable.owner, variable.name), []).append(variable)
     for (owner, name), held in groups.items():
-        values = [one.value for one in held if one.value is not None]
+        values = [variable.value for variable in held if variable.value is not None]
         used = _names_in(values, names)
         yield VariableFacts(
             name=name,
             owner=owner,
             line=held[0].statement.lineno,
-            fingerprint=digest(fingerprint(one.statement) if isinstance(one.statement, ast.AugAssign) else _value(one) for one in held),
+            fingerprint=digest(
+                fingerprint(variable.statement) if isinstance(variable.statement, ast.AugAssign) else _value(variable) for variable in held
+            ),
             summary=_text(values[0]) if len(values) == 1 else "",
             references=references(used, scope),
         )
@@ -42,8 +44,16 @@ def classes(names: Names, scope: Scope) -> Iterator[ClassFacts]:
             continue
         seen.add(qualname)
         heads = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
-        slots = [one.value for one in names.held if one.owner == qualname and one.name == _SLOTS and one.value is not None]
-        fields = [one.target.id for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
+        slots = [
+            variable.value
+            for variable in names.held
+            if variable.owner == qualname and variable.name == _SLOTS and variable.value is not None
+        ]
+        fields = [
+            statement.target.id
+            for statement in node.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        ]
         words = [fingerprint(*heads), *(str(keyword.arg) for keyword in node.keywords), "slots", fingerprint(*slots), *fields]
         yield ClassFacts(
             qualname=qualname,
@@ -72,7 +82,7 @@ def _text(value: ast.expr) -> str:
         return text
     match value:
         case ast.List(elts=elements) | ast.Tuple(elts=elements) | ast.Set(elts=elements):
-            is_open = any(isinstance(each, ast.Starred) for each in elements)
+            is_open = any(isinstance(element, ast.Starred) for element in elements)
         case ast.Dict(keys=elements):
             is_open = None in elements
         case ast.Call(func=function) if (name := dotted_name(function)) is not None and len(name) <= _MOST_TEXT:

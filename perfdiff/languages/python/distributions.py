@@ -20,12 +20,12 @@ def versions(folders: Iterable[Path], tree: Path, place: Path) -> dict[str, str]
     installed from another folder of the tree is a copy of somebody else's that the project keeps.
     Where several folders have one of a name, the first one counts, as it is what is imported.
     """
-    found: dict[str, str] = {}
+    by_name: dict[str, str] = {}
     for distribution in _all(folders):
         name = distribution.metadata["Name"]
         if name and not _is_own(distribution, tree, place):
-            found.setdefault(normal(name), distribution.version)
-    return found
+            by_name.setdefault(normal(name), distribution.version)
+    return by_name
 
 
 def files(folders: Iterable[Path], names: Collection[str]) -> Iterator[tuple[str, Path]]:
@@ -43,7 +43,7 @@ def satisfy(folders: Iterable[Path], requirements: Iterable[str], setting: Mappi
 
     `setting` are variables of markers (PEP 508) that the interpreter decides. What is no requirement by name is taken for missing.
     """
-    installed = {normal(each.metadata["Name"] or ""): each for each in _all(folders)}
+    installed = {normal(distribution.metadata["Name"] or ""): distribution for distribution in _all(folders)}
     pending, seen = [(text, "") for text in requirements], set[tuple[str, str]]()
     while pending:
         text, extra = asked = pending.pop()
@@ -54,10 +54,10 @@ def satisfy(folders: Iterable[Path], requirements: Iterable[str], setting: Mappi
         if asked in seen or (requirement.marker and not requirement.marker.evaluate({**setting, "extra": extra})):
             continue
         seen.add(asked)
-        found = installed.get(normal(requirement.name))
-        if found is None or not requirement.specifier.contains(found.version, prereleases=True):
+        distribution = installed.get(normal(requirement.name))
+        if distribution is None or not requirement.specifier.contains(distribution.version, prereleases=True):
             return False
-        pending.extend((each, name) for name in ("", *requirement.extras) for each in found.requires or ())
+        pending.extend((further, name) for name in ("", *requirement.extras) for further in distribution.requires or ())
     return True
 
 
@@ -66,8 +66,9 @@ def is_installed(folder: Path, name: str, tree: Path) -> bool:
     if next(folder.glob("*.egg-link"), None) is not None:  # as `setup.py develop` leaves it
         return True
     return any(
-        normal(each.metadata["Name"] or "") == normal(name) or ((source := _source(each)) is not None and source[0].is_relative_to(tree))
-        for each in _all([folder])
+        normal(distribution.metadata["Name"] or "") == normal(name)
+        or ((source := _source(distribution)) is not None and source[0].is_relative_to(tree))
+        for distribution in _all([folder])
     )
 
 
@@ -86,9 +87,9 @@ def _is_own(distribution: importlib.metadata.Distribution, tree: Path, place: Pa
 def _source(distribution: importlib.metadata.Distribution) -> tuple[Path, bool] | None:
     """Return the folder whose sources a distribution was installed from, and whether it is imported from there (PEP 610)."""
     try:
-        told = json.loads(distribution.read_text("direct_url.json") or "{}")
-        url = urllib.parse.urlsplit(told.get("url", ""))
-        is_editable = bool(told.get("dir_info", {}).get("editable"))
+        document = json.loads(distribution.read_text("direct_url.json") or "{}")
+        url = urllib.parse.urlsplit(document.get("url", ""))
+        is_editable = bool(document.get("dir_info", {}).get("editable"))
     except (ValueError, AttributeError):
         return None
     return (Path(urllib.parse.unquote(url.path)), is_editable) if url.scheme == "file" else None

@@ -103,9 +103,9 @@ class Environments:
         """
         interpreter = self.interpreter
         with store_errors(beside):
-            made = layout.make(beside / _ENVIRONMENT, interpreter)
-            pip.provide(made, interpreter, self.cache)
-            active = {**environment, **variables(made, environment), **pip.variables(self.cache)}
+            venv = layout.make(beside / _ENVIRONMENT, interpreter)
+            pip.provide(venv, interpreter, self.cache)
+            active = {**environment, **variables(venv, environment), **pip.variables(self.cache)}
             project, backend = projects.read(place), None
             if not self._lies_ready(project):
                 backend = backends.ask(project, place, interpreter, active, self.cache)
@@ -113,15 +113,15 @@ class Environments:
             wanted = requirements.wanted(place, project, self.config.requirements, requirements.runners(self.commands))
             wanted = replace(wanted, optional=self.config.optional)
             shared, borrowed = _installed(wanted, interpreter, active, self.cache)
-            layout.add_paths(made, "packages", [shared.site_packages] if shared else borrowed)
+            layout.add_paths(venv, "packages", [shared.site_packages] if shared else borrowed)
             if shared:
-                layout.adopt_scripts(made, shared)
+                layout.adopt_scripts(venv, shared)
             command = ""
             if not self._lies_ready(project):
                 command = backends.installation(project, is_prepared=backend is not None, is_editable=self.config.editable)
-            keep(beside / _RECORD, Environment(beside.resolve(), made, shared, borrowed, interpreter.release, {}))
+            keep(beside / _RECORD, Environment(beside.resolve(), venv, shared, borrowed, interpreter.release, {}))
         tools = backend.variables(environment) if backend else {}
-        led = {**variables(made, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
+        led = {**variables(venv, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
         return Prepared(led, command)
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
@@ -190,11 +190,11 @@ def _listed(record: bytes) -> bytes:
     return b"\n".join(line.rsplit(b",", 2)[0] for line in record.splitlines())
 
 
-def variables(made: Layout, environment: Mapping[str, str]) -> dict[str, str]:
+def variables(venv: Layout, environment: Mapping[str, str]) -> dict[str, str]:
     """Return what makes an environment the active one of a command that runs in `environment` otherwise."""
     return {
-        "PATH": os.pathsep.join([str(made.programs), *filter(None, [environment.get("PATH", "")])]),
-        "VIRTUAL_ENV": str(made.folder),
+        "PATH": os.pathsep.join([str(venv.programs), *filter(None, [environment.get("PATH", "")])]),
+        "VIRTUAL_ENV": str(venv.folder),
         "PYTHONHASHSEED": environment.get("PYTHONHASHSEED", _HASH_SEED),
         "PYTHONNOUSERSITE": "1",
         # Empty is as if unset: the user's own lead to other modules than those of the revision.

@@ -62,4 +62,4 @@ def _built(python: Path, parts: Sequence[str], options: Sequence[str], compiler:
     name = f"python-{compiled.fingerprint(driver, words, files)}"
     includes = [argument for folder in interpreter.include for argument in ("-isystem", str(folder))]
     compiling = (driver, *compiled.MODULE_FLAGS, *includes)
-    return compiled.kept(cache, name, lambda made: compiled.compile_module(compiling, files, options, made / MODULE)) / MODULE
+    return compiled.kept(cache, name, lambda target: compiled.compile_module(compiling, files, options, target / MODULE)) / MODULE

@@ -58,7 +58,7 @@ def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
 
 
 def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
-    parameters = [one for one in _parameters(inputs.parameters) if one[0].arg != inputs.self_name]
+    parameters = [parameter for parameter in _parameters(inputs.parameters) if parameter[0].arg != inputs.self_name]
     for parameter, default in parameters:
         kinds = _kinds(parameter.annotation, default)
         plans = _both(parameter.arg, parameter.arg, Origin.ARGUMENT)
@@ -68,14 +68,14 @@ def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
             yield _length(special.arg, special.arg, Origin.ARGUMENT)
     for parameter, _ in parameters:
         yield from _derived(parameter, inputs.names)
-    known = {parameter.arg for parameter, _ in parameters} | ({inputs.self_name} if inputs.self_name and not inputs.unset else set())
+    roots = {parameter.arg for parameter, _ in parameters} | ({inputs.self_name} if inputs.self_name and not inputs.unset else set())
     paths = sorted(_paths(inputs.names), key=lambda path: (path.count("."), path))
     for path in paths:
         root, _, rest = path.partition(".")
         steps = path.count(".")
         if steps > depth:
             break
-        if root in known and rest:
+        if root in roots and rest:
             yield from _both(path, path, Origin.FIELD)
         elif root in inputs.variables and (rest or root in inputs.rebound):
             yield from _both(path, f"@{path}", Origin.GLOBAL)

@@ -41,7 +41,7 @@ def place(file: str, folders: Sequence[Path]) -> Path | None:
     path = PurePosixPath(file)
     if path.parts[0] != _FOLDER:
         return None
-    return next((found for folder in folders if (found := folder.joinpath(*path.parts[1:])).is_file()), None)
+    return next((laid for folder in folders if (laid := folder.joinpath(*path.parts[1:])).is_file()), None)
 
 
 def _sources(folders: Sequence[Path], names: Collection[str]) -> Iterator[SourceFile]:

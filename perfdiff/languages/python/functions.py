@@ -57,12 +57,12 @@ class Functions:
     def facts(self, tree: ast.Module) -> tuple[FunctionFacts, ...]:
         """Return the facts of all functions in order of their places, the module's level first."""
         self.names.read(tree.body)
-        held = ((one.name, one.value) for one in self.names.held if not one.owner)
+        held = ((variable.name, variable.value) for variable in self.names.held if not variable.owner)
         self._containers = frozenset(name for name, value in held if value is not None and _is_container(value))
         if _GLOBAL.search(self._source.data):
             self._rebound = frozenset(name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names)
-        found = [self._module(tree), *self._inside(self.names.inner, self.scope)]
-        return tuple(_without_namesakes(sorted(found, key=lambda one: (one.definition.start, -one.definition.end))))
+        facts = [self._module(tree), *self._inside(self.names.inner, self.scope)]
+        return tuple(_without_namesakes(sorted(facts, key=lambda function: (function.definition.start, -function.definition.end))))
 
     def _module(self, tree: ast.Module) -> FunctionFacts:
         size = len(self._source.data)
@@ -86,54 +86,54 @@ class Functions:
         )
         return FunctionFacts(definition, "", (), references(self.names, self.scope))
 
-    def _inside(self, found: Iterable[Inner], scope: Scope) -> Iterator[FunctionFacts]:
+    def _inside(self, begun_inside: Iterable[Inner], scope: Scope) -> Iterator[FunctionFacts]:
         """Yield the functions that begin in a scope, each followed by those inside it."""
-        named = [(one, self._qualname(one, scope)) for one in found]
-        for one, qualname in named:
-            if one.name and not one.owner:
-                scope.inner[one.name] = self._key(qualname)
-        for one, qualname in named:
-            yield from self._function(one, qualname, scope)
+        named = [(begun, self._qualname(begun, scope)) for begun in begun_inside]
+        for begun, qualname in named:
+            if begun.name and not begun.owner:
+                scope.inner[begun.name] = self._key(qualname)
+        for begun, qualname in named:
+            yield from self._function(begun, qualname, scope)
 
-    def _qualname(self, one: Inner, scope: Scope) -> str:
-        name = one.name or _LAMBDA
-        if not isinstance(one.node, ast.Lambda):
-            accessors = [part for decorator in one.node.decorator_list if (part := last_name(decorator)) in _ACCESSORS]
+    def _qualname(self, begun: Inner, scope: Scope) -> str:
+        name = begun.name or _LAMBDA
+        if not isinstance(begun.node, ast.Lambda):
+            accessors = [part for decorator in begun.node.decorator_list if (part := last_name(decorator)) in _ACCESSORS]
             name = ".".join((name, *accessors))
-        plain = ".".join(filter(None, (scope.qualname, one.owner, name)))
+        plain = ".".join(filter(None, (scope.qualname, begun.owner, name)))
         self._counts[plain] += 1
         return plain if self._counts[plain] == 1 else f"{plain}#{self._counts[plain]}"
 
     def _key(self, qualname: str) -> str:
         return f"python:{self._source.file}::{qualname}"
 
-    def _function(self, one: Inner, qualname: str, scope: Scope) -> Iterator[FunctionFacts]:
-        node = one.node
+    def _function(self, begun: Inner, qualname: str, scope: Scope) -> Iterator[FunctionFacts]:
+        node = begun.node
         names = Names(self._source.module, self._source.is_package)
         names.bound.update(argument.arg for argument in _arguments(node.args))
         names.read([node.body] if isinstance(node, ast.Lambda) else node.body)
         bound = frozenset(names.bound - names.made_global - names.nonlocals)
-        own = Scope(qualname, names, bound, _self_name(one), {}, scope)
+        own = Scope(qualname, names, bound, _self_name(begun), {}, scope)
         inside = list(self._inside(names.inner, own))
         defined = Names(self._source.module, self._source.is_package)
         defined.read(header(node))
         refers = _joined(references(names, own), references(defined, scope), inside)
         decorators = () if isinstance(node, ast.Lambda) else tuple(node.decorator_list)
         yield FunctionFacts(
-            self._definition(one, qualname, own),
-            ".".join(filter(None, (scope.qualname, one.owner))) if one.owner else "",
+            self._definition(begun, qualname, own),
+            ".".join(filter(None, (scope.qualname, begun.owner))) if begun.owner else "",
             tuple(text for call in decorators if (text := dotted_name(call.func if isinstance(call, ast.Call) else call)) is not None),
             refers,
         )
         yield from inside
 
-    def _definition(self, one: Inner, qualname: str, own: Scope) -> FunctionDefinition:
-        node, positions = one.node, self._positions
+    def _definition(self, begun: Inner, qualname: str, own: Scope) -> FunctionDefinition:
+        node, positions = begun.node, self._positions
         start, end = positions.start(node), positions.end(node)
         body = node.body if isinstance(node, ast.Lambda) else node.body[0] if node.body else None
         name = f"{self._source.module}.{qualname}"
         code_name = _LAMBDA if isinstance(node, ast.Lambda) else node.name
-        skipped = own.self_name if _is_method(one) else None
+        skipped = own.self_name if _is_method(begun) else None
         unset = code_name in ("__init__", "__new__")
         inputs = Inputs(node.args, skipped, unset, own.names, self._variables(own), self._containers, self._rebound)
         first_line: int = first_node(node).lineno  # type: ignore[attr-defined]
@@ -164,12 +164,12 @@ class Functions:
         while level is not None and level.parent is not None:
             hidden |= level.bound
             level = level.parent
-        return frozenset(one.name for one in self.names.held if not one.owner) - hidden
+        return frozenset(variable.name for variable in self.names.held if not variable.owner) - hidden
 
 
 def _passed_over(names: Names, *, is_remade: bool) -> Iterator[Stretch]:
     """Yield the lines of the functions that begin in a stretch of code and are told of by themselves."""
-    return (passed_over(one.node, is_remade=is_remade) for one in names.inner if not isinstance(one.node, ast.Lambda))
+    return (passed_over(begun.node, is_remade=is_remade) for begun in names.inner if not isinstance(begun.node, ast.Lambda))
 
 
 def references(names: Names, scope: Scope) -> References:
@@ -185,7 +185,7 @@ def references(names: Names, scope: Scope) -> References:
             own.add(rest)
         elif root in home.inner:
             inner.add(home.inner[root])
-        elif taken := [one for one in home.names.imports if one.name == root]:
+        elif taken := [imported for imported in home.names.imports if imported.name == root]:
             imports.update(dict.fromkeys(taken))
             free.add(dotted)
         else:
@@ -241,36 +241,36 @@ def _joined(body: References, defined: References, inside: Iterable[FunctionFact
         free=body.free | defined.free,
         own=body.own | defined.own,
         loose=body.loose | defined.loose,
-        inner=body.inner | defined.inner | {one.definition.key for one in inside},
+        inner=body.inner | defined.inner | {function.definition.key for function in inside},
         imports=tuple(dict.fromkeys((*body.imports, *defined.imports))),
     )
 
 
-def _without_namesakes(found: Iterable[FunctionFacts]) -> Iterator[FunctionFacts]:
+def _without_namesakes(facts: Iterable[FunctionFacts]) -> Iterator[FunctionFacts]:
     """Yield the facts, those with an obstacle that an interpreter cannot tell from another function."""
-    functions = list(found)
-    counts = Counter(one.definition.linkage for one in functions)
-    for one in functions:
-        shared = counts[one.definition.linkage] > 1
-        yield replace(one, definition=replace(one.definition, obstacle=SAME_LINE, features=())) if shared else one
+    functions = list(facts)
+    counts = Counter(function.definition.linkage for function in functions)
+    for function in functions:
+        shared = counts[function.definition.linkage] > 1
+        yield replace(function, definition=replace(function.definition, obstacle=SAME_LINE, features=())) if shared else function
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
     yield from (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    yield from (one for one in (arguments.vararg, arguments.kwarg) if one is not None)
+    yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
 
 
-def _is_method(one: Inner) -> bool:
-    if not one.owner or not one.name:
+def _is_method(begun: Inner) -> bool:
+    if not begun.owner or not begun.name:
         return False
-    return isinstance(one.node, ast.Lambda) or all(last_name(decorator) != "staticmethod" for decorator in one.node.decorator_list)
+    return isinstance(begun.node, ast.Lambda) or all(last_name(decorator) != "staticmethod" for decorator in begun.node.decorator_list)
 
 
-def _self_name(one: Inner) -> str | None:
+def _self_name(begun: Inner) -> str | None:
     """Return the parameter of a method that holds its object or class."""
-    if not _is_method(one):
+    if not _is_method(begun):
         return None
-    positional = (*one.node.args.posonlyargs, *one.node.args.args)
+    positional = (*begun.node.args.posonlyargs, *begun.node.args.args)
     return positional[0].arg if positional else None
 
 

@@ -42,9 +42,9 @@ def _environment(interpreter: Interpreter, cache: Path, *, is_needed: bool) -> C
     remedy = "free or permit the cache folder, or choose another one with --cache"
     try:
         with temporary.folder("tmp", within=cache) as room:
-            made = layout.make(room / "venv", interpreter)
-            pip.provide(made, interpreter, cache / "python")
-            ended = answer([made.python, "-I", "-c", _PIP])
+            venv = layout.make(room / "venv", interpreter)
+            pip.provide(venv, interpreter, cache / "python")
+            ended = answer([venv.python, "-I", "-c", _PIP])
     except (OSError, subprocess.TimeoutExpired) as error:
         return Check("environments", needed=is_needed, found=False, says=f"none can be made: {error}", remedy=remedy)
     if ended.returncode != 0:

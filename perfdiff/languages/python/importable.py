@@ -44,13 +44,13 @@ _HARMLESS: Mapping[str, frozenset[str]] = {
 
 def roots(folder: Path, name: str, backend: str, build_requirements: Sequence[str], tools: Mapping[str, Any]) -> tuple[Path, ...] | None:
     """Return the folders from which the modules of a project can be imported as they lie; None where its back end has to decide."""
-    if backend not in _COPYING or not {_required(each) for each in build_requirements} <= _COPYING[backend]:
+    if backend not in _COPYING or not {_required(requirement) for requirement in build_requirements} <= _COPYING[backend]:
         return None
     declared = _declared(backend, tools)
     if declared is None:
         return None
-    found = tuple(dict.fromkeys(folder / root for root in declared)) or _usual(folder, name)
-    return found if all(root.is_dir() and root.resolve().is_relative_to(folder.resolve()) for root in found) else None
+    folders = tuple(dict.fromkeys(folder / root for root in declared)) or _usual(folder, name)
+    return folders if all(root.is_dir() and root.resolve().is_relative_to(folder.resolve()) for root in folders) else None
 
 
 def module_name(name: str) -> str:
@@ -91,9 +91,9 @@ def _setuptools(settings: Mapping[str, Any]) -> tuple[str, ...] | None:
     where = table(settings, "package-dir")
     if not settings.keys() <= {"packages", "py-modules", "package-dir", "dynamic"} or not where.keys() <= {""}:
         return None
-    found = texts(table(settings, "packages", "find"), "where")
+    searched = texts(table(settings, "packages", "find"), "where")
     named = text(where, "")
-    return found or ((named,) if named else ())
+    return searched or ((named,) if named else ())
 
 
 def _hatch(settings: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -111,8 +111,8 @@ def _hatch(settings: Mapping[str, Any]) -> tuple[str, ...] | None:
 
 def _poetry(settings: Mapping[str, Any]) -> tuple[str, ...] | None:
     packages = settings.get("packages", [])
-    if not settings.keys() <= {"packages"} or not isinstance(packages, list) or not all(isinstance(each, dict) for each in packages):
+    if not settings.keys() <= {"packages"} or not isinstance(packages, list) or not all(isinstance(package, dict) for package in packages):
         return None
-    if any(not each.keys() <= {"include", "from"} for each in packages):
+    if any(not package.keys() <= {"include", "from"} for package in packages):
         return None
-    return tuple(text(each, "from") or "." for each in packages)
+    return tuple(text(package, "from") or "." for package in packages)

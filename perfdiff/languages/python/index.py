@@ -24,9 +24,9 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, foreign: Sequenc
     Features follow at most `depth` attributes from a parameter or global. Files that cannot be parsed are the program's problems. `cache`
     is a folder that keeps what each file told.
     """
-    kept = FactsCache(cache, ModuleFacts, Path(__file__).parent.glob("*.py"))
+    facts_cache = FactsCache(cache, ModuleFacts, Path(__file__).parent.glob("*.py"))
     files = (*source_files(tree), *foreign)
-    return link(kept.facts(_told_by(source, depth), partial(module_facts, source, depth)) for source in files)
+    return link(facts_cache.facts(_told_by(source, depth), partial(module_facts, source, depth)) for source in files)
 
 
 def _told_by(source: SourceFile, depth: int) -> bytes:

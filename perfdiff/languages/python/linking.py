@@ -28,8 +28,8 @@ _CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "_
 
 def link(modules: Iterable[ModuleFacts]) -> Program:
     """Return the program that the facts of all files make."""
-    facts = sorted(modules, key=lambda one: one.file)
-    problems = tuple(Skipped(one.file.rpartition("/")[2], one.file, one.problem) for one in facts if one.problem is not None)
+    facts = sorted(modules, key=lambda module: module.file)
+    problems = tuple(Skipped(module.file.rpartition("/")[2], module.file, module.problem) for module in facts if module.problem is not None)
     return _Linker(Namespaces(facts)).program(problems)
 
 
@@ -51,7 +51,7 @@ class _Linker:
         self._written = self._owners.keys() | {
             name for function in names.functions.values() for name in function.references.binds_loose if name not in _BUILTIN
         }
-        self._visible = {file: self._visible_files(one) for file, one in names.modules.items()}
+        self._visible = {file: self._visible_files(module) for file, module in names.modules.items()}
         self._loose: dict[tuple[str, str], Links] = {}
         self._wrappers, self._wrapped = self._wrapping()
 
@@ -81,9 +81,9 @@ class _Linker:
 
     def _links(self, references: References, file: str, owner: str) -> Links:
         links = Links(calls=set(references.inner))
-        local = {one.name: one for one in references.imports if one.name}
-        for one in references.imports:
-            self._loads_module(one, file, links)
+        local = {imported.name: imported for imported in references.imports if imported.name}
+        for imported in references.imports:
+            self._loads_module(imported, file, links)
         for dotted in references.free:
             root, _, rest = dotted.partition(".")
             if root in local and (file, root) not in self._names.functions:
@@ -111,12 +111,12 @@ class _Linker:
 
     def _add(self, meaning: Meaning, file: str, links: Links) -> None:
         links.calls |= meaning.functions
-        links.uses |= {_variable_key(one) for one in meaning.variables} | {_import_key(one) for one in meaning.imports}
-        links.reads |= {self._variable_name(one) for one in meaning.variables}
-        for one in meaning.classes:
-            links.uses.add(_class_key(one))
+        links.uses |= {_variable_key(variable) for variable in meaning.variables} | {_import_key(imported) for imported in meaning.imports}
+        links.reads |= {self._variable_name(variable) for variable in meaning.variables}
+        for class_ in meaning.classes:
+            links.uses.add(_class_key(class_))
             for name in _CONSTRUCTORS:
-                links.calls |= self._names.methods(one, name)
+                links.calls |= self._names.methods(class_, name)
         for name in meaning.loose:
             self._add_loose(name, file, links)
 
@@ -125,7 +125,7 @@ class _Linker:
         first, *rest = dotted.split(".")
         methods, attributes = self._names.methods(owner, first), self._names.attributes(owner, first)
         links.calls |= methods
-        links.uses |= {_variable_key(one) for one in attributes}
+        links.uses |= {_variable_key(variable) for variable in attributes}
         if not methods:
             links.reads.add(self._attribute_of(owner, first))
         owners = self._owners.get(first, set())
@@ -137,10 +137,10 @@ class _Linker:
     def _add_loose(self, name: str, file: str, links: Links) -> None:
         if (name, file) not in self._loose:
             self._loose[name, file] = self._of_anything(name, file)
-        found = self._loose[name, file]
-        links.uses |= found.uses
-        links.calls |= found.calls
-        links.reads |= found.reads
+        any_owner = self._loose[name, file]
+        links.uses |= any_owner.uses
+        links.calls |= any_owner.calls
+        links.reads |= any_owner.reads
 
     def _of_anything(self, name: str, file: str) -> Links:
         """Return what an attribute of an unknown object may be: of all methods of that name, those that there is evidence for."""
@@ -148,16 +148,16 @@ class _Linker:
         methods = self._methods.get(name, set())
         if name in _BUILTIN or len(methods) > _MOST_NAMESAKES:
             methods = {(home, key) for home, key in methods if home in visible}
-        attributes = {one for one in self._attributes.get(name, ()) if one[0] in visible}
+        attributes = {attribute for attribute in self._attributes.get(name, ()) if attribute[0] in visible}
         reads = self._attribute_names(name) if not methods else set[str]()
-        return Links({_variable_key(one) for one in attributes}, {key for _, key in methods}, reads)
+        return Links({_variable_key(attribute) for attribute in attributes}, {key for _, key in methods}, reads)
 
     def _attribute_names(self, name: str) -> set[str]:
         if name not in self._written:
             return set()
-        owners = {self._first_owner(one, name) for one in self._owners.get(name, ())}
+        owners = {self._first_owner(owner, name) for owner in self._owners.get(name, ())}
         if 0 < len(owners) <= _MOST_OWNERS:
-            return {f"{one[1]}.{name}" for one in owners}
+            return {f"{owner[1]}.{name}" for owner in owners}
         return {f".{name}"}
 
     def _attribute_of(self, owner: Class, name: str) -> str:
@@ -166,7 +166,7 @@ class _Linker:
     def _first_owner(self, owner: Class, name: str) -> Class:
         """Return the farthest base of a class that has an attribute itself: one name for what base and derived classes share."""
         owners = self._owners.get(name, set())
-        return next((one for one in reversed(self._names.lineage(owner)) if one in owners), owner)
+        return next((ancestor for ancestor in reversed(self._names.lineage(owner)) if ancestor in owners), owner)
 
     def _variable_name(self, key: VariableKey) -> str:
         file, owner, name = key
@@ -174,24 +174,26 @@ class _Linker:
 
     def _visible_files(self, module: ModuleFacts) -> frozenset[str]:
         """Return the files whose classes a file may hold objects of, as far as its imports tell: its own, and what they lead to."""
-        local = (one for function in module.functions for one in function.references.imports)
-        found = {module.file}
-        for one in {*module.imports, *local}:
-            found.update(self._names.module_files(one.module, module.file))
-            if one.attribute:
-                found.update(self._names.module_files(f"{one.module}.{one.attribute}", module.file))
-                meaning = self._names.imported(one, module.file, ())
-                found.update(file for file, _ in meaning.classes)
-                found.update(key.removeprefix("python:").partition("::")[0] for key in meaning.functions)
-        return frozenset(found)
+        local = (imported for function in module.functions for imported in function.references.imports)
+        files = {module.file}
+        for imported in {*module.imports, *local}:
+            files.update(self._names.module_files(imported.module, module.file))
+            if imported.attribute:
+                files.update(self._names.module_files(f"{imported.module}.{imported.attribute}", module.file))
+                meaning = self._names.imported(imported, module.file, ())
+                files.update(file for file, _ in meaning.classes)
+                files.update(key.removeprefix("python:").partition("::")[0] for key in meaning.functions)
+        return frozenset(files)
 
-    def _loads_module(self, one: Imported, file: str, links: Links) -> None:
+    def _loads_module(self, imported: Imported, file: str, links: Links) -> None:
         """Importing runs a module's level, and that of the packages around it."""
-        names = [one.module, f"{one.module}.{one.attribute}"] if one.attribute else [one.module]
+        names = [imported.module, f"{imported.module}.{imported.attribute}"] if imported.attribute else [imported.module]
         for name in names:
             parts = name.split(".")
             for length in range(1, len(parts) + 1):
-                links.calls |= {module_key(each) for each in self._names.module_files(".".join(parts[:length]), file)} - {module_key(file)}
+                links.calls |= {module_key(target) for target in self._names.module_files(".".join(parts[:length]), file)} - {
+                    module_key(file)
+                }
 
     def _wrapping(self) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
         """Return by key which functions inside its decorators stand in for a decorated function, and which functions those call in turn."""
@@ -212,56 +214,56 @@ class _Linker:
 
     def _declarations(self) -> tuple[dict[str, Declaration], dict[str, frozenset[str]]]:
         """Return the declarations, and what each depends on itself."""
-        found: dict[str, Declaration] = {}
+        declarations: dict[str, Declaration] = {}
         depends: dict[str, frozenset[str]] = {}
         for variable, facts in self._names.variables.items():
             kind, word = (EntityKind.MEMBER, "attribute") if facts.owner else (EntityKind.VARIABLE, "global")
             key, entity = _variable_key(variable), Entity(kind, word, self._dotted(variable[0], facts.owner, facts.name))
-            found[key] = Declaration(key, entity, facts.fingerprint, facts.summary, variable[0], facts.line)
+            declarations[key] = Declaration(key, entity, facts.fingerprint, facts.summary, variable[0], facts.line)
             depends[key] = frozenset(self._links(facts.references, variable[0], facts.owner).uses - {key})
-        for one, described in self._names.classes.items():
-            key, entity = _class_key(one), Entity(EntityKind.RECORD, "class", self._dotted(one[0], "", described.qualname))
-            found[key] = Declaration(key, entity, described.fingerprint, described.summary, one[0], described.line)
-            depends[key] = frozenset(self._links(described.references, one[0], "").uses - {key})
+        for class_, described in self._names.classes.items():
+            key, entity = _class_key(class_), Entity(EntityKind.RECORD, "class", self._dotted(class_[0], "", described.qualname))
+            declarations[key] = Declaration(key, entity, described.fingerprint, described.summary, class_[0], described.line)
+            depends[key] = frozenset(self._links(described.references, class_[0], "").uses - {key})
         for file, module in self._names.modules.items():
             groups: dict[str, list[Imported]] = defaultdict(list)
             for imported in module.imports:
                 groups[imported.name].append(imported)
             for name, group in groups.items():
                 if name:
-                    targets = [".".join(filter(None, (each.module, each.attribute))) for each in group]
+                    targets = [".".join(filter(None, (imported.module, imported.attribute))) for imported in group]
                     key, entity = _import_key((file, name)), Entity(EntityKind.IMPORT, "imported name", self._dotted(file, "", name))
-                    found[key] = Declaration(key, entity, digest(targets), " or ".join(targets), file, group[0].line)
-        return dict(sorted(found.items())), depends
+                    declarations[key] = Declaration(key, entity, digest(targets), " or ".join(targets), file, group[0].line)
+        return dict(sorted(declarations.items())), depends
 
     def _dotted(self, file: str, owner: str, name: str) -> str:
         return ".".join(filter(None, (self._names.modules[file].module, owner, name)))
 
     def _aliases(self) -> dict[str, tuple[str, ...]]:
         """Return by key the names under which packages offer functions, and the methods of classes, that stand in their modules."""
-        found: dict[str, dict[str, None]] = defaultdict(dict)
+        names_by_key: dict[str, dict[str, None]] = defaultdict(dict)
         for file, module in self._names.modules.items():
-            for one in module.imports if module.is_package else ():
-                if not one.name or not one.attribute:
+            for imported in module.imports if module.is_package else ():
+                if not imported.name or not imported.attribute:
                     continue
-                meaning = self._names.imported(one, file, ())
+                meaning = self._names.imported(imported, file, ())
                 for key in meaning.functions:
-                    found[key][f"{module.module}.{one.name}"] = None
+                    names_by_key[key][f"{module.module}.{imported.name}"] = None
                 for home, name in meaning.classes:
                     for function in self._names.modules[home].functions:
                         if function.owner == name:
                             short = qualname(function).removeprefix(f"{name}.")
-                            found[function.definition.key][f"{module.module}.{one.name}.{short}"] = None
-        return {key: tuple(names) for key, names in found.items()}
+                            names_by_key[function.definition.key][f"{module.module}.{imported.name}.{short}"] = None
+        return {key: tuple(names) for key, names in names_by_key.items()}
 
 
-def _class_key(one: Class) -> str:
-    return f"python:{one[0]}::class {one[1]}"
+def _class_key(class_: Class) -> str:
+    return f"python:{class_[0]}::class {class_[1]}"
 
 
-def _variable_key(one: VariableKey) -> str:
-    return f"python:{one[0]}::variable {'.'.join(filter(None, one[1:]))}"
+def _variable_key(variable: VariableKey) -> str:
+    return f"python:{variable[0]}::variable {'.'.join(filter(None, variable[1:]))}"
 
 
-def _import_key(one: ImportKey) -> str:
-    return f"python:{one[0]}::import {one[1]}"
+def _import_key(imported: ImportKey) -> str:
+    return f"python:{imported[0]}::import {imported[1]}"

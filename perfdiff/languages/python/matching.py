@@ -37,8 +37,8 @@ def _without_changed_defaults(pair: Counterpart) -> Counterpart:
 
 def _without(definition: FunctionDefinition, parameters: Collection[str]) -> FunctionDefinition:
     """Return a definition without the features that are read from some parameters."""
-    kept = tuple(plan for plan in definition.features if plan.expression.split(" ")[1].split(".")[0] not in parameters)
-    return replace(definition, features=kept)
+    features = tuple(plan for plan in definition.features if plan.expression.split(" ")[1].split(".")[0] not in parameters)
+    return replace(definition, features=features)
 
 
 def _dialect() -> Dialect:

@@ -37,20 +37,20 @@ class Namespaces:
     """All names of a program."""
 
     def __init__(self, modules: Iterable[ModuleFacts]) -> None:
-        self.modules = {one.file: one for one in modules}
+        self.modules = {module.file: module for module in modules}
         self._files: dict[str, list[str]] = defaultdict(list)
-        for file, one in self.modules.items():
-            for name in dict.fromkeys((one.module, *_paths(file))):
+        for file, module in self.modules.items():
+            for name in dict.fromkeys((module.module, *_paths(file))):
                 self._files[name].append(file)
         self.functions: dict[tuple[str, str], FunctionFacts] = {}  # by file and qualified name
         self.classes: dict[Class, ClassFacts] = {}
         self.variables: dict[VariableKey, VariableFacts] = {}
         self._imports: dict[tuple[str, str], list[Imported]] = defaultdict(list)
-        for file, one in self.modules.items():
-            self.functions |= {(file, qualname(function)): function for function in one.functions}
-            self.classes |= {(file, each.qualname): each for each in one.classes}
-            self.variables |= {(file, each.owner, each.name): each for each in one.variables}
-            for imported in one.imports:
+        for file, module in self.modules.items():
+            self.functions |= {(file, qualname(function)): function for function in module.functions}
+            self.classes |= {(file, class_.qualname): class_ for class_ in module.classes}
+            self.variables |= {(file, variable.owner, variable.name): variable for variable in module.variables}
+            for imported in module.imports:
                 self._imports[file, imported.name].append(imported)
         self._followed: dict[tuple[str, str], Meaning] = {}
         self._lineages: dict[Class, tuple[Class, ...]] = {}
@@ -58,14 +58,14 @@ class Namespaces:
 
     def module_files(self, name: str, importer: str) -> list[str]:
         """Return the files that a module's name may mean: of scripts, their neighbours too."""
-        found = self._files.get(name, [])
-        if not found:
+        files = self._files.get(name, [])
+        if not files:
             beside = str(PurePosixPath(importer).parent / (name.replace(".", "/") + ".py"))
-            found = [beside] if beside in self.modules else []
-        if len(found) > 1:  # of several the nearest: with most folders in common
+            files = [beside] if beside in self.modules else []
+        if len(files) > 1:  # of several the nearest: with most folders in common
             own = PurePosixPath(importer).parts
-            found = sorted(found, key=lambda file: -_shared(own, PurePosixPath(file).parts))[:1]
-        return found
+            files = sorted(files, key=lambda file: -_shared(own, PurePosixPath(file).parts))[:1]
+        return files
 
     def meaning(self, file: str, dotted: str) -> Meaning:
         """Return what a name of a module's level leads to."""
@@ -75,30 +75,30 @@ class Namespaces:
             self._followed[file, dotted] = collected.meaning()
         return self._followed[file, dotted]
 
-    def imported(self, one: Imported, file: str, rest: Iterable[str]) -> Meaning:
+    def imported(self, imported: Imported, file: str, rest: Iterable[str]) -> Meaning:
         """Return what an imported name leads to, followed by `rest`."""
         collected = _Collected()
-        self._import(one, file, [*rest], collected, 0)
+        self._import(imported, file, [*rest], collected, 0)
         return collected.meaning()
 
-    def _follow(self, file: str, parts: list[str], found: _Collected, steps: int) -> None:
-        if steps > _MOST_STEPS or (file, *parts) in found.seen:
+    def _follow(self, file: str, parts: list[str], collected: _Collected, steps: int) -> None:
+        if steps > _MOST_STEPS or (file, *parts) in collected.seen:
             return
-        found.seen.add((file, *parts))
+        collected.seen.add((file, *parts))
         first, rest = parts[0], parts[1:]
-        found.functions |= self._accessors.get((file, "", first), set())
+        collected.functions |= self._accessors.get((file, "", first), set())
         if (file, first) in self.classes:
-            self._in_class((file, first), rest, found)
+            self._in_class((file, first), rest, collected)
         if (file, "", first) in self.variables:
-            found.variables.add((file, "", first))
-            found.loose.update(rest)
+            collected.variables.add((file, "", first))
+            collected.loose.update(rest)
         for imported in self._imports.get((file, first), ()):
-            found.imports.add((file, first))
-            self._import(imported, file, rest, found, steps + 1)
+            collected.imports.add((file, first))
+            self._import(imported, file, rest, collected, steps + 1)
         if not self._has(file, first):
             for imported in self._imports.get((file, _STAR), ()):
                 for target in self.module_files(imported.module, file):
-                    self._follow(target, parts, found, steps + 1)
+                    self._follow(target, parts, collected, steps + 1)
 
     def _has(self, file: str, name: str) -> bool:
         return (
@@ -108,105 +108,105 @@ class Namespaces:
             or (file, name) in self._imports
         )
 
-    def _import(self, one: Imported, file: str, rest: list[str], found: _Collected, steps: int) -> None:
-        if one.attribute and one.attribute != _STAR:
-            submodules = self.module_files(f"{one.module}.{one.attribute}", file)
+    def _import(self, imported: Imported, file: str, rest: list[str], collected: _Collected, steps: int) -> None:
+        if imported.attribute and imported.attribute != _STAR:
+            submodules = self.module_files(f"{imported.module}.{imported.attribute}", file)
             for target in submodules:
-                self._in_module(target, f"{one.module}.{one.attribute}", rest, found, steps)
-            for target in self.module_files(one.module, file) if not submodules else ():
-                self._follow(target, [one.attribute, *rest], found, steps)
-        elif not one.attribute:
-            for target in self.module_files(one.module, file):
-                self._in_module(target, one.module, rest, found, steps)
+                self._in_module(target, f"{imported.module}.{imported.attribute}", rest, collected, steps)
+            for target in self.module_files(imported.module, file) if not submodules else ():
+                self._follow(target, [imported.attribute, *rest], collected, steps)
+        elif not imported.attribute:
+            for target in self.module_files(imported.module, file):
+                self._in_module(target, imported.module, rest, collected, steps)
 
-    def _in_module(self, file: str, module: str, rest: list[str], found: _Collected, steps: int) -> None:
+    def _in_module(self, file: str, module: str, rest: list[str], collected: _Collected, steps: int) -> None:
         if not rest:
             return
         if self._has(file, rest[0]):
-            self._follow(file, rest, found, steps + 1)
+            self._follow(file, rest, collected, steps + 1)
             return
         inner = f"{module}.{rest[0]}"
         files = self.module_files(inner, file) if inner in self._files else []
         for target in files:
-            self._in_module(target, inner, rest[1:], found, steps + 1)
+            self._in_module(target, inner, rest[1:], collected, steps + 1)
         if not files:
-            self._follow(file, rest, found, steps + 1)
+            self._follow(file, rest, collected, steps + 1)
 
-    def _in_class(self, one: Class, rest: list[str], found: _Collected) -> None:
-        found.classes.add(one)
+    def _in_class(self, owner: Class, rest: list[str], collected: _Collected) -> None:
+        collected.classes.add(owner)
         if not rest:
             return
-        nested = (one[0], f"{one[1]}.{rest[0]}")
+        nested = (owner[0], f"{owner[1]}.{rest[0]}")
         if nested in self.classes:
-            self._in_class(nested, rest[1:], found)
+            self._in_class(nested, rest[1:], collected)
             return
-        found.functions |= self.methods(one, rest[0])
-        found.variables |= self.attributes(one, rest[0])
-        found.loose.update(rest[1:])
+        collected.functions |= self.methods(owner, rest[0])
+        collected.variables |= self.attributes(owner, rest[0])
+        collected.loose.update(rest[1:])
 
-    def methods(self, one: Class, name: str) -> frozenset[str]:
+    def methods(self, owner: Class, name: str) -> frozenset[str]:
         """Return the keys of the methods that `name` may mean on an object of a class: its own or inherited, and those that override it."""
-        if (one, name) not in self._known_methods:
-            overriding = (self._accessors.get((*each, name), set()) for each in self.below(one))
-            self._known_methods[one, name] = self._nearest(self.lineage(one), name).union(*overriding)
-        return self._known_methods[one, name]
+        if (owner, name) not in self._known_methods:
+            overriding = (self._accessors.get((*heir, name), set()) for heir in self.below(owner))
+            self._known_methods[owner, name] = self._nearest(self.lineage(owner), name).union(*overriding)
+        return self._known_methods[owner, name]
 
-    def inherited(self, one: Class, name: str) -> frozenset[str]:
+    def inherited(self, owner: Class, name: str) -> frozenset[str]:
         """Return the keys of the methods that `name` may mean in the bases of a class."""
-        return self._nearest(self.lineage(one)[1:], name)
+        return self._nearest(self.lineage(owner)[1:], name)
 
     def _nearest(self, lineage: Iterable[Class], name: str) -> frozenset[str]:
-        return frozenset(next((own for each in lineage if (own := self._accessors.get((*each, name)))), ()))
+        return frozenset(next((own for ancestor in lineage if (own := self._accessors.get((*ancestor, name)))), ()))
 
-    def attributes(self, one: Class, name: str) -> set[VariableKey]:
+    def attributes(self, owner: Class, name: str) -> set[VariableKey]:
         """Return the class attributes that `name` may mean on an object of a class."""
-        found: set[VariableKey] = set()
-        own = next((each for each in self.lineage(one) if (*each, name) in self.variables), None)
-        for each in (*((own,) if own is not None else ()), *self.below(one)):
-            if (*each, name) in self.variables:
-                found.add((*each, name))
-        return found
+        attributes: set[VariableKey] = set()
+        own = next((ancestor for ancestor in self.lineage(owner) if (*ancestor, name) in self.variables), None)
+        for class_ in (*((own,) if own is not None else ()), *self.below(owner)):
+            if (*class_, name) in self.variables:
+                attributes.add((*class_, name))
+        return attributes
 
     @cached_property
     def _accessors(self) -> Mapping[tuple[str, str, str], set[str]]:
         """The keys of functions by file, class ("" for the module) and name; of a property all of its functions."""
-        found: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+        keys: dict[tuple[str, str, str], set[str]] = defaultdict(set)
         for (file, _), function in self.functions.items():
             if function.owner or "." not in qualname(function):
-                found[file, function.owner, own_name(function)].add(function.definition.key)
-        return found
+                keys[file, function.owner, own_name(function)].add(function.definition.key)
+        return keys
 
-    def lineage(self, one: Class) -> tuple[Class, ...]:
+    def lineage(self, owner: Class) -> tuple[Class, ...]:
         """Return a class and its bases within the program, nearest first."""
-        if one not in self._lineages:
-            self._lineages[one] = tuple(closure((one,), lambda each: self._bases[each])) if one in self.classes else ()
-        return self._lineages[one]
+        if owner not in self._lineages:
+            self._lineages[owner] = tuple(closure((owner,), lambda class_: self._bases[class_])) if owner in self.classes else ()
+        return self._lineages[owner]
 
-    def below(self, one: Class) -> frozenset[Class]:
+    def below(self, owner: Class) -> frozenset[Class]:
         """Return the classes that derive from a class."""
-        return self._below.get(one, frozenset())
+        return self._below.get(owner, frozenset())
 
     @cached_property
     def _bases(self) -> Mapping[Class, list[Class]]:
         return {
             (file, name): sorted(
                 target
-                for base in each.bases
+                for base in facts.bases
                 for target in self.meaning(file, base).classes
                 # `Outer.Inner` leads over `Outer`, which is no base.
                 if target != (file, name) and ("." not in base or target[1].rpartition(".")[2] == base.rpartition(".")[2])
             )
-            for (file, name), each in self.classes.items()
+            for (file, name), facts in self.classes.items()
         }
 
     @cached_property
     def _below(self) -> Mapping[Class, frozenset[Class]]:
-        found: dict[Class, set[Class]] = defaultdict(set)
-        for one in self.classes:
-            for base in self.lineage(one):
-                if base != one:
-                    found[base].add(one)
-        return {base: frozenset(classes) for base, classes in found.items()}
+        derived: dict[Class, set[Class]] = defaultdict(set)
+        for class_ in self.classes:
+            for base in self.lineage(class_):
+                if base != class_:
+                    derived[base].add(class_)
+        return {base: frozenset(classes) for base, classes in derived.items()}
 
 
 class _Collected:
@@ -253,5 +253,7 @@ def _paths(file: str) -> Iterator[str]:
         yield ".".join(parts[1:])
 
 
-def _shared(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    return next((index for index, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other)))
+def _shared(parts: tuple[str, ...], other: tuple[str, ...]) -> int:
+    return next(
+        (index for index, (left, right) in enumerate(zip(parts, other, strict=False)) if left != right), min(len(parts), len(other))
+    )

@@ -18,31 +18,31 @@ def normalise(tree: ast.AST) -> list[ast.AST]:
     for name in _BODIES:
         statements = getattr(tree, name, None)
         if isinstance(statements, list):
-            kept = _statements(statements, dropped, keeps_fields=keeps_fields)
-            setattr(tree, name, kept)
-            for statement in kept:
+            remaining = _statements(statements, dropped, keeps_fields=keeps_fields)
+            setattr(tree, name, remaining)
+            for statement in remaining:
                 dropped += normalise(statement)
     return dropped
 
 
 def _statements(statements: list[ast.AST], dropped: list[ast.AST], *, keeps_fields: bool) -> list[ast.AST]:
     """Return the statements that do something; others are added to `dropped`."""
-    kept: list[ast.AST] = []
+    remaining: list[ast.AST] = []
     for statement in statements:
         if isinstance(statement, ast.If) and last_name(statement.test) == "TYPE_CHECKING":
             dropped += statement.body if statement.orelse else [statement]
-            kept += _statements(list(statement.orelse), dropped, keeps_fields=keeps_fields)
+            remaining += _statements(list(statement.orelse), dropped, keeps_fields=keeps_fields)
         elif isinstance(statement, ast.AnnAssign) and not keeps_fields:
             # Where bases or decorators may make fields of annotated names (dataclasses, named tuples), they stay as they are.
             if statement.value is not None:
-                kept.append(ast.copy_location(ast.Assign([statement.target], statement.value), statement))
+                remaining.append(ast.copy_location(ast.Assign([statement.target], statement.value), statement))
             else:
                 dropped.append(statement)
         elif _is_nothing(statement):
             dropped.append(statement)
         else:
-            kept.append(statement)
-    return kept
+            remaining.append(statement)
+    return remaining
 
 
 def _is_nothing(statement: ast.AST) -> bool:

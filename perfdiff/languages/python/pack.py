@@ -67,9 +67,9 @@ class Python(Language):
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
         """Parse the Python files of a tree and return their functions and declarations, and those of packages that are not the same."""
-        made = environments.read(built.beside)
+        environment = environments.read(built.beside)
         names = {change.name for other in others for change in self._changes(other, built)}
-        foreign_files = foreign.sources(made.folders, names) if names else ()
+        foreign_files = foreign.sources(environment.folders, names) if names else ()
         return index_program(built.tree, depth=depth, cache=self._modules, foreign=foreign_files)
 
     def match(self, base: Program, head: Program) -> tuple[Counterpart, ...]:
@@ -86,8 +86,8 @@ class Python(Language):
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
         """Return the interpreter and the packages of other projects."""
-        made = environments.read(built.beside)
-        return (f"CPython {made.release}", *(f"{name} {version}" for name, version in sorted(made.versions.items())))
+        environment = environments.read(built.beside)
+        return (f"CPython {environment.release}", *(f"{name} {version}" for name, version in sorted(environment.versions.items())))
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of other projects differ."""
@@ -104,9 +104,9 @@ class Python(Language):
     ) -> CodeComparison:
         """Compare the byte code of two builds, and the packages that they use."""
         python = environments.read(base.beside).layout.python
-        found = sameness.same_code(pairs, differing, python)
+        comparison = sameness.same_code(pairs, differing, python)
         is_same = not self._changes(base, head) and environments.are_alike(base.beside, head.beside)
-        return replace(found, in_tree=is_same)
+        return replace(comparison, in_tree=is_same)
 
     def variables(self, built: PlainBuild, environment: Mapping[str, str]) -> Mapping[str, str]:
         """Return what makes the environment of a build the active one."""
@@ -120,14 +120,14 @@ class Python(Language):
         """Write the sheet of the probes, and return the variables by which each interpreter finds it, and our extension module."""
         if not probes:
             return {}
-        made = environments.read(built.beside)
+        environment = environments.read(built.beside)
         path = self._parts.sheet(phase, built, probes, folder, lambda path: _write(path, built, probes))
-        python, compiler, kept = made.layout.python, self._parts.compiler(built), self._parts.cache
-        runtime = runtime_library.below(built, compiler, kept)
+        python, compiler, cache = environment.layout.python, self._parts.compiler(built), self._parts.cache
+        runtime = runtime_library.below(built, compiler, cache)
         if phase is not Phase.COUNTED:
-            return start.environment(path, extension.build(python, runtime, compiler, kept))
+            return start.environment(path, extension.build(python, runtime, compiler, cache))
         lines = self._parts.line_sheet(built, folder, lambda path: self._places(built, path))
-        return start.counting(path, lines, extension.build_counting(python, runtime, compiler, kept))
+        return start.counting(path, lines, extension.build_counting(python, runtime, compiler, cache))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
@@ -135,9 +135,9 @@ class Python(Language):
 
     def _places(self, built: PlainBuild, lines: Path) -> Places:
         """Return the lines of a tree, and write which they are to a sheet."""
-        made = environments.read(built.beside)
-        module = extension.build_lines(made.layout.python, self._parts.compiler(built), self._parts.cache)
-        host = Host(made.layout.python, module, foreign.copies(built.tree, made.folders))
+        environment = environments.read(built.beside)
+        module = extension.build_lines(environment.layout.python, self._parts.compiler(built), self._parts.cache)
+        host = Host(environment.layout.python, module, foreign.copies(built.tree, environment.folders))
         modules = {file.file: file.module for file in source_files(built.tree)}
         return counted_places.places(built.tree, modules, host, lines)
 

@@ -36,12 +36,12 @@ def obtain(wanted: Requirements, interpreter: Interpreter, environment: Mapping[
     (`python-dependency`) with what pip says; StoreError.
     """
     folder = cache / _key(wanted, interpreter, environment)
-    made = Layout(folder / _ENVIRONMENT, folder / _ENVIRONMENT / interpreter.site_packages)
+    venv = Layout(folder / _ENVIRONMENT, folder / _ENVIRONMENT / interpreter.site_packages)
     with store_errors(cache), _alone(folder):
         if not is_whole(folder):
             shutil.rmtree(folder, ignore_errors=True)
             _make(folder, wanted, interpreter, environment, cache)
-    return made
+    return venv
 
 
 def left_out(shared: Layout) -> tuple[str, ...]:
@@ -76,23 +76,23 @@ def _alone(folder: Path) -> Iterator[None]:
 
 
 def _make(folder: Path, wanted: Requirements, interpreter: Interpreter, environment: Mapping[str, str], cache: Path) -> None:
-    made = layout.make(folder / _ENVIRONMENT, interpreter)
-    pip.provide(made, interpreter, cache)
+    venv = layout.make(folder / _ENVIRONMENT, interpreter)
+    pip.provide(venv, interpreter, cache)
     (folder / _CONSTRAINTS).write_text("".join(f"{line}\n" for line in wanted.constraints))
 
     def install(lines: Sequence[str], timeout_s: float = pip.TIMEOUT_S) -> None:
         (folder / _LINES).write_text("".join(f"{line}\n" for line in lines))
         arguments = ["install", "--requirement", str(folder / _LINES), "--constraint", str(folder / _CONSTRAINTS)]
-        _run(made, arguments, folder, environment, cache, timeout_s=timeout_s)
+        _run(venv, arguments, folder, environment, cache, timeout_s=timeout_s)
 
     if wanted.optional:
         missing = _install_all(install, wanted)
         (folder / _LEFT_OUT).write_text("".join(f"{line}\n" for line in missing))
     else:
         install(wanted.lines)
-    if wanted.but in distributions.versions([made.site_packages], folder, folder):
-        _run(made, ["uninstall", "--yes", wanted.but], folder, environment, cache)
-    bytecode.compile_modules(made, [made.site_packages])
+    if wanted.but in distributions.versions([venv.site_packages], folder, folder):
+        _run(venv, ["uninstall", "--yes", wanted.but], folder, environment, cache)
+    bytecode.compile_modules(venv, [venv.site_packages])
     seals.close(folder)
     (folder / _FINISHED).touch()
 
@@ -131,7 +131,7 @@ def _halves(lines: Sequence[str]) -> list[list[str]]:
 
 
 def _run(  # noqa: PLR0913 (how long it may take is said of one of its uses)
-    made: Layout,
+    venv: Layout,
     arguments: Sequence[str],
     folder: Path,
     environment: Mapping[str, str],
@@ -139,7 +139,7 @@ def _run(  # noqa: PLR0913 (how long it may take is said of one of its uses)
     *,
     timeout_s: float = pip.TIMEOUT_S,
 ) -> None:
-    failed = pip.run(made, arguments, folder, {**environment, **pip.variables(cache)}, folder / _LOG, timeout_s=timeout_s)
+    failed = pip.run(venv, arguments, folder, {**environment, **pip.variables(cache)}, folder / _LOG, timeout_s=timeout_s)
     if failed is not None:
         said = [line.removeprefix("ERROR: ") for line in failed.splitlines() if line.startswith("ERROR: ")]
         raise BuildError(

@@ -34,9 +34,9 @@ def provide(layout: Layout, interpreter: Interpreter, cache: Path) -> None:
         names += ["setuptools", "pkg_resources", "_distutils_hack"]
     for name in names if package else ():
         assert package is not None
-        for found in (package.parent / name, *package.parent.glob(f"{name}-*.dist-info")):
-            if found.is_dir():
-                (tools / found.name).symlink_to(found)
+        for source in (package.parent / name, *package.parent.glob(f"{name}-*.dist-info")):
+            if source.is_dir():
+                (tools / source.name).symlink_to(source)
     layouts.add_paths(layout, "tools", [tools])
     layouts.add_scripts(layout, _SCRIPTS)
 
@@ -57,8 +57,8 @@ def _bundled(interpreter: Interpreter, cache: Path) -> Path | None:
 
 def _own() -> Path | None:
     """Return the pip of the interpreter that runs this."""
-    found = importlib.util.find_spec("pip")
-    return Path(found.origin).parent if found and found.origin else None
+    spec = importlib.util.find_spec("pip")
+    return Path(spec.origin).parent if spec and spec.origin else None
 
 
 def variables(cache: Path) -> dict[str, str]:

@@ -54,8 +54,8 @@ def _codes(tree: Path, modules: Mapping[str, str], python: Path) -> dict[str, li
             f"'{python}' does not tell the lines of the project's files: {error}", slug="places-tool", detail=detail
         ) from error
     return {
-        file: [Code(first, 0, name, f"{modules[file]}.{function}", lines) for first, name, function, lines in found]
-        for file, found in described.items()
+        file: [Code(first, 0, name, f"{modules[file]}.{function}", lines) for first, name, function, lines in codes]
+        for file, codes in described.items()
     }
 
 

@@ -90,8 +90,8 @@ def _entry_points(own: Mapping[str, Any]) -> dict[str, dict[str, str]]:
 def _assigned_version(folder: Path, name: str, roots: tuple[Path, ...], tools: Mapping[str, Any]) -> str | None:
     """Return the version that a file of the project assigns to `__version__`, where the back end reads it; None where no file does."""
     for file in _version_files(folder, name, roots, tools):
-        if file.is_file() and (found := _ASSIGNED_VERSION.search(file.read_text(encoding="utf-8", errors="replace"))):
-            return found[1]
+        if file.is_file() and (version := _ASSIGNED_VERSION.search(file.read_text(encoding="utf-8", errors="replace"))):
+            return version[1]
     return None
 
 
@@ -103,5 +103,5 @@ def _version_files(folder: Path, name: str, roots: tuple[Path, ...], tools: Mapp
     modules = [attribute.rpartition(".")[0].replace(".", "/")] if attribute else []
     for root in roots:
         for module in (*modules, importable.module_name(name)):
-            yield from (root / module / each for each in ("__init__.py", "__about__.py", "_version.py", "version.py"))
+            yield from (root / module / file_name for file_name in ("__init__.py", "__about__.py", "_version.py", "version.py"))
             yield root / f"{module}.py"

@@ -24,22 +24,22 @@ def read(folder: Path) -> dict[str, Any]:
 
 def table(tables: Mapping[str, Any], *keys: str) -> dict[str, Any]:
     """Return a table in tables, an empty one where there is none."""
-    found: Any = tables
+    value: Any = tables
     for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    return found if isinstance(found, dict) else {}
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def text(tables: Mapping[str, Any], key: str) -> str | None:
     """Return the text at a key, None where something else or nothing stands there."""
-    found = tables.get(key)
-    return found if isinstance(found, str) else None
+    value = tables.get(key)
+    return value if isinstance(value, str) else None
 
 
 def texts(tables: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """Return the texts of the list at a key, none where there is no list."""
-    found = tables.get(key)
-    return tuple(each for each in found if isinstance(each, str)) if isinstance(found, list) else ()
+    listed = tables.get(key)
+    return tuple(text for text in listed if isinstance(text, str)) if isinstance(listed, list) else ()
 
 
 def normal(name: str) -> str:

@@ -33,8 +33,8 @@ class Remarks:
 
     def within(self, first: int, last: int, inside: Iterable[Stretch] = ()) -> tuple[Stretch, ...]:
         """Return these lines between two lines, and those of functions `inside`, as stretches in order."""
-        found = {line for line in self._lines if first <= line <= last}
-        return stretches(found.union(*(range(start, end + 1) for start, end in inside)))
+        lines = {line for line in self._lines if first <= line <= last}
+        return stretches(lines.union(*(range(start, end + 1) for start, end in inside)))
 
 
 def passed_over(definition: Definition, *, is_remade: bool) -> Stretch:

@@ -22,22 +22,22 @@ def number_locals(tree: ast.AST) -> bool:
     """
     if not isinstance(tree, FUNCTIONS):
         return False
-    nodes = [each for statement in tree.body for each in ast.walk(statement)]
-    if any(isinstance(each, _BINDING_WORDS) or last_name(each) in _ASKING for each in nodes):
+    nodes = [node for statement in tree.body for node in ast.walk(statement)]
+    if any(isinstance(node, _BINDING_WORDS) or last_name(node) in _ASKING for node in nodes):
         return False
-    own = [each for statement in tree.body for each in _own(statement)]
-    bound = {each.id for each in own if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
-    bound |= {each.name for each in own if isinstance(each, ast.ExceptHandler) and each.name}
-    bound -= {each.arg for each in ast.walk(tree.args) if isinstance(each, ast.arg)} | _bound_otherwise(nodes)
-    inside = (each for scope in own if isinstance(scope, _SCOPES) for each in ast.walk(scope))
-    if any(isinstance(each, ast.Name) and each.id in bound for each in inside):
+    own = [node for statement in tree.body for node in _own(statement)]
+    bound = {node.id for node in own if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    bound |= {node.name for node in own if isinstance(node, ast.ExceptHandler) and node.name}
+    bound -= {node.arg for node in ast.walk(tree.args) if isinstance(node, ast.arg)} | _bound_otherwise(nodes)
+    inside = (node for scope in own if isinstance(scope, _SCOPES) for node in ast.walk(scope))
+    if any(isinstance(node, ast.Name) and node.id in bound for node in inside):
         return False
     numbers: dict[str, str] = {}
-    for each in own:
-        if isinstance(each, ast.Name) and each.id in bound:
-            each.id = numbers.setdefault(each.id, f"local {len(numbers)}")
-        elif isinstance(each, ast.ExceptHandler) and each.name in bound:
-            each.name = numbers.setdefault(each.name, f"local {len(numbers)}")
+    for node in own:
+        if isinstance(node, ast.Name) and node.id in bound:
+            node.id = numbers.setdefault(node.id, f"local {len(numbers)}")
+        elif isinstance(node, ast.ExceptHandler) and node.name in bound:
+            node.name = numbers.setdefault(node.name, f"local {len(numbers)}")
     return True
 
 
@@ -51,6 +51,6 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
 
 def _bound_otherwise(nodes: list[ast.AST]) -> set[str]:
     """Return the names that imports and definitions bind."""
-    found = {each.name for each in nodes if isinstance(each, (*FUNCTIONS, ast.ClassDef))}
-    imported = (alias for each in nodes if isinstance(each, ast.Import | ast.ImportFrom) for alias in each.names)
-    return found | {(alias.asname or alias.name).partition(".")[0] for alias in imported}
+    defined = {node.name for node in nodes if isinstance(node, (*FUNCTIONS, ast.ClassDef))}
+    imported = (alias for node in nodes if isinstance(node, ast.Import | ast.ImportFrom) for alias in node.names)
+    return defined | {(alias.asname or alias.name).partition(".")[0] for alias in imported}

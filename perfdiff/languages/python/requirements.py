@@ -69,12 +69,12 @@ def wanted(place: Path, project: Project, configured: Sequence[str], runners: Se
     constraints: list[str] = []
     if not configured and not project.is_packaged and (place / _OF_SCRIPTS).is_file():
         configured = [_OF_SCRIPTS]
-    for each in configured:
-        for line in _expanded(_source(each, place), place, place, constraints, frozenset()):
+    for entry in configured:
+        for line in _expanded(_source(entry, place), place, place, constraints, frozenset()):
             lines.extend(_own(line, place, project))
     lines = [*(project.requirements or ()), *lines]
     named = {normal(name[1]) for line in lines if (name := _NAMED.match(line))}
-    lines += [each for each in runners if each not in named]
+    lines += [runner for runner in runners if runner not in named]
     return Requirements(tuple(dict.fromkeys(lines)), tuple(dict.fromkeys(constraints)), normal(project.name or ""))
 
 

@@ -103,27 +103,27 @@ def _parsed(definition: FunctionDefinition) -> ast.AST:
 
 def _strip(node: ast.AST) -> None:
     """Take out annotations, and the bodies of functions inside."""
-    for each in ast.walk(node):
-        if isinstance(each, ast.arg):
-            each.annotation = None
-        elif isinstance(each, FUNCTIONS):
-            each.returns = None
-            if each is not node:
-                each.body = []
-        elif (function := bound_lambda(each)) is not None:
+    for below in ast.walk(node):
+        if isinstance(below, ast.arg):
+            below.annotation = None
+        elif isinstance(below, FUNCTIONS):
+            below.returns = None
+            if below is not node:
+                below.body = []
+        elif (function := bound_lambda(below)) is not None:
             function.body = ast.Constant(...)
 
 
 def _imports(node: ast.AST) -> frozenset[str]:
     """Return the modules that are imported: `a.b` and `.c`, which name those of the package itself."""
-    found: set[str] = set()
-    for each in ast.walk(node):
-        if isinstance(each, ast.Import):
-            found |= {alias.name for alias in each.names}
-        elif isinstance(each, ast.ImportFrom):
-            package = "." * each.level
-            found |= {f"{package}{each.module}"} if each.module else {f"{package}{alias.name}" for alias in each.names}
-    return frozenset(found)
+    modules: set[str] = set()
+    for statement in ast.walk(node):
+        if isinstance(statement, ast.Import):
+            modules |= {alias.name for alias in statement.names}
+        elif isinstance(statement, ast.ImportFrom):
+            package = "." * statement.level
+            modules |= {f"{package}{statement.module}"} if statement.module else {f"{package}{alias.name}" for alias in statement.names}
+    return frozenset(modules)
 
 
 def _each(nodes: list[ast.expr] | list[ast.stmt]) -> Iterator[str]:

@@ -101,7 +101,7 @@ def _train(network: Sequential, inputs: Tensor, checks: Tensor) -> None:
     import torch
 
     optimizer = torch.optim.Adam(network.parameters(), lr=LEARNING_RATE)
-    best, since, kept = float("inf"), 0, network.state_dict()
+    best, since, best_state = float("inf"), 0, network.state_dict()
     for _ in range(EPOCHS):
         optimizer.zero_grad()
         loss = ((network(inputs) - inputs) ** 2).mean()
@@ -111,7 +111,7 @@ def _train(network: Sequential, inputs: Tensor, checks: Tensor) -> None:
             error = float(((network(checks) - checks) ** 2).mean())
         since += 1
         if error < best:
-            best, since, kept = error, 0, {name: value.clone() for name, value in network.state_dict().items()}
+            best, since, best_state = error, 0, {name: value.clone() for name, value in network.state_dict().items()}
         if since == PATIENCE:
             break
-    network.load_state_dict(kept)
+    network.load_state_dict(best_state)

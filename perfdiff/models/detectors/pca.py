@@ -28,8 +28,8 @@ class Components:
         mean = rows.mean(axis=0)
         _, values, axes = np.linalg.svd(rows - mean, full_matrices=False)
         share = np.cumsum(values**2) / (values**2).sum()
-        kept = min(int(np.searchsorted(share, EXPLAINED)) + 1, rows.shape[1] // 2)
-        return cls(mean, axes[:kept])
+        count = min(int(np.searchsorted(share, EXPLAINED)) + 1, rows.shape[1] // 2)
+        return cls(mean, axes[:count])
 
     def errors(self, rows: Floats) -> Floats:
         """Return the length of what is not reconstructed (n,)."""

@@ -75,7 +75,7 @@ class Residuals:
 
     def rows(self, which: Ints) -> Residuals:
         """Return some of the calls."""
-        return Residuals(*(getattr(self, each.name)[which] for each in fields(self)))
+        return Residuals(*(getattr(self, field.name)[which] for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,17 +195,17 @@ class Scale:
         return np.where(self.cells[nearest] == cells, nearest, len(self.cells))
 
 
-def _local_means(known: Floats, sums: Floats, sizes: Floats) -> Floats:
+def _local_means(base_sizes: Floats, sums: Floats, sizes: Floats) -> Floats:
     """Return the mean residual (n, c) of the `NEIGHBOURS` calls nearest in rank to each size, and of all that are as large, of its threads.
 
-    `known` (m,) are the sorted sizes behind `sums` (m + 1, c).
+    `base_sizes` (m,) are the sorted sizes behind `sums` (m + 1, c).
     """
     group = np.floor(sizes / _OCTAVES) * _OCTAVES
-    first, last = np.searchsorted(known, group, "left"), np.searchsorted(known, group + _OCTAVES, "left")
-    low = np.maximum(np.searchsorted(known, sizes, "left") - NEIGHBOURS // 2, first)
-    high = np.minimum(np.searchsorted(known, sizes, "right") + NEIGHBOURS // 2, last)
+    first, last = np.searchsorted(base_sizes, group, "left"), np.searchsorted(base_sizes, group + _OCTAVES, "left")
+    low = np.maximum(np.searchsorted(base_sizes, sizes, "left") - NEIGHBOURS // 2, first)
+    high = np.minimum(np.searchsorted(base_sizes, sizes, "right") + NEIGHBOURS // 2, last)
     alone = high <= low  # no call of base had as many threads in these runs
-    low, high = np.where(alone, 0, low), np.where(alone, len(known), high)
+    low, high = np.where(alone, 0, low), np.where(alone, len(base_sizes), high)
     return np.asarray((sums[high] - sums[low]) / (high - low)[:, None])
 
 

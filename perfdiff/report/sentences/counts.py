@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from perfdiff.report.sentences.spelling import Facts, Wording, filled
 
 
-def _makes(one: str, several: str, then: str = "{lines}") -> Wording:
+def _makes(singular: str, plural: str, then: str = "{lines}") -> Wording:
     def wording(facts: Facts) -> str:
-        what = one if facts["head"] == 1 else several
+        what = singular if facts["head"] == 1 else plural
         return filled(f"it makes {{head:count}} {what} a call at {{at}}, {{base:count}} before{then}", facts)
 
     return wording

@@ -58,8 +58,8 @@ def excerpt(code: str) -> str:
     """Return a line of code, cut at a word where it is longer than a sentence can hold."""
     if len(code) <= CODE_WIDTH:
         return code
-    kept = code[: CODE_WIDTH - 1]
-    return f"{kept[: kept.rfind(' ') if ' ' in kept[CODE_WIDTH // 2 :] else None].rstrip()}…"
+    beginning = code[: CODE_WIDTH - 1]
+    return f"{beginning[: beginning.rfind(' ') if ' ' in beginning[CODE_WIDTH // 2 :] else None].rstrip()}…"
 
 
 def interval(figures: tuple[float, float, float]) -> str:

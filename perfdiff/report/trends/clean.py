@@ -9,14 +9,14 @@ from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.report.printable import printable, printable_lines, printable_values
 
 
-def clean(found: TrendFindings, shown_as: Callable[[TrendFindings], TrendFindings] = printable_values) -> TrendFindings:
+def clean(findings: TrendFindings, shown_as: Callable[[TrendFindings], TrendFindings] = printable_values) -> TrendFindings:
     """Return a copy in which every text is printable and on one line; lines of sources keep their indentation, tabs expanded.
 
     With `shown_as=printable_but_files`, places lead to their files.
     """
-    sides = found.experiment.sides
+    sides = findings.experiment.sides
     without = {side: replace(counted, sources={}) for side, counted in sides.items()}
-    shown = shown_as(replace(found, experiment=replace(found.experiment, sides=without)))
+    shown = shown_as(replace(findings, experiment=replace(findings.experiment, sides=without)))
     with_sources = {
         side: replace(
             counted,

@@ -18,67 +18,67 @@ MOVED = "Lines that vary along with something else now"
 APART = "Lines whose exponent is another than their cluster's"
 
 
-def answer(found: TrendFindings) -> str:
+def answer(findings: TrendFindings) -> str:
     """Return the answer in a sentence, its texts printable."""
-    return wording.answer(clean(found))
+    return wording.answer(clean(findings))
 
 
-def text(found: TrendFindings, *, width: int = 100, colour: bool = False, search: tuple[Block, ...] = ()) -> str:
+def text(findings: TrendFindings, *, width: int = 100, colour: bool = False, search: tuple[Block, ...] = ()) -> str:
     """Return the report as text of at most `width` columns where names allow it, with ANSI colours only if `colour`.
 
     The `search` that led to it stands ahead.
     """
-    shown = clean(found)
-    told = [*search, Sentence(title(shown), Tone.MUTED), answered(shown), *blocks(shown)]
-    return terminal.render_blocks(told, width=width, colour=colour, rows=terminal.ALL if search else terminal.MOST_ROWS)
+    shown = clean(findings)
+    report_blocks = [*search, Sentence(title(shown), Tone.MUTED), answered(shown), *blocks(shown)]
+    return terminal.render_blocks(report_blocks, width=width, colour=colour, rows=terminal.ALL if search else terminal.MOST_ROWS)
 
 
-def markdown(found: TrendFindings, search: tuple[Block, ...] = ()) -> str:
+def markdown(findings: TrendFindings, search: tuple[Block, ...] = ()) -> str:
     """Return the report as Markdown for a ticket: at most 60,000 bytes, the answer first."""
-    shown = clean(found)
-    told: list[Block] = [*search, answered(shown), *blocks(shown)]
-    first, *rest = told
+    shown = clean(findings)
+    report_blocks: list[Block] = [*search, answered(shown), *blocks(shown)]
+    first, *rest = report_blocks
     assert isinstance(first, Sentence)
     return tickets.render_blocks(first, title(shown), tuple(rest))
 
 
-def blocks(found: TrendFindings) -> tuple[Block, ...]:
+def blocks(findings: TrendFindings) -> tuple[Block, ...]:
     """Return what is said behind title and answer of findings whose texts are printable: what differs, and clusters of head or the one
     revision.
     """
-    side = wording.shown_side(found)
-    trends = found.sides[side]
+    side = wording.shown_side(findings)
+    trends = findings.sides[side]
     parts: list[Block] = []
-    if found.differences:
-        parts.append(differences(found.differences))
-    if (items := moved(found)) is not None:
+    if findings.differences:
+        parts.append(differences(findings.differences))
+    if (items := moved(findings)) is not None:
         parts.append(items)
     costly = [cluster for cluster in trends.clusters if cluster.is_costly]
     if costly:
-        of = f" of {names.revision(found.experiment.revisions[side])}" if found.differences or side is Side.HEAD else ""
+        of = f" of {names.revision(findings.experiment.revisions[side])}" if findings.differences or side is Side.HEAD else ""
         parts.append(clusters(f"Costly clusters{of}", costly))
     parts += _beside(trends, costly)
-    if found.experiment.notes:
-        parts.append(Items("Notes", tuple(f"{note.text} ({note.slug})" for note in found.experiment.notes)))
+    if findings.experiment.notes:
+        parts.append(Items("Notes", tuple(f"{note.text} ({note.slug})" for note in findings.experiment.notes)))
     return tuple(parts)
 
 
-def moved(found: TrendFindings) -> Items | None:
+def moved(findings: TrendFindings) -> Items | None:
     """Return which lines changed their cluster, None where none did."""
-    return Items(MOVED, tuple(wording.moved(found))) if found.moves else None
+    return Items(MOVED, tuple(wording.moved(findings))) if findings.moves else None
 
 
-def title(found: TrendFindings) -> str:
+def title(findings: TrendFindings) -> str:
     """Return what was counted: the revisions, points and places."""
-    revisions = " → ".join(names.revision(revision) for _, revision in sorted(found.experiment.revisions.items()))
-    counted = found.experiment.sides[wording.shown_side(found)]
-    points = plural(len(found.experiment.points), "point")
+    revisions = " → ".join(names.revision(revision) for _, revision in sorted(findings.experiment.revisions.items()))
+    counted = findings.experiment.sides[wording.shown_side(findings)]
+    points = plural(len(findings.experiment.points), "point")
     return f"{revisions}: counts of {plural(len(counted.places), 'place')} at {points}"
 
 
-def answered(found: TrendFindings) -> Sentence:
+def answered(findings: TrendFindings) -> Sentence:
     """Return the answer, in the colour of its verdict where there is one."""
-    return Sentence(wording.answer(found), TONES[found.verdict] if Side.HEAD in found.sides else Tone.STRONG)
+    return Sentence(wording.answer(findings), TONES[findings.verdict] if Side.HEAD in findings.sides else Tone.STRONG)
 
 
 def _beside(trends: Trends, costly: list[Cluster]) -> Iterator[Block]:
@@ -91,12 +91,16 @@ def _beside(trends: Trends, costly: list[Cluster]) -> Iterator[Block]:
     overtaking = tuple(wording.overtaking(trends))
     if overtaking:
         yield Items("Beyond what was run", overtaking)
-    remarks = tuple(f"{wording.called(cluster)}: {'; '.join(told)}" for cluster in costly if (told := tuple(wording.remarks(cluster))))
+    remarks = tuple(
+        f"{wording.called(cluster)}: {'; '.join(remarks_on_fit)}"
+        for cluster in costly
+        if (remarks_on_fit := tuple(wording.remarks(cluster)))
+    )
     if remarks:
         yield Items("Remarks on fits", remarks)
 
 
-def differences(found: tuple[Difference, ...]) -> Table:
+def differences(differing: tuple[Difference, ...]) -> Table:
     """Return a row for each difference, the worst first."""
     columns = (
         Column("#", right=True, minor=True),
@@ -110,22 +114,22 @@ def differences(found: tuple[Difference, ...]) -> Table:
         Column("verdict"),
         Column("places", right=True, minor=True),
     )
-    return Table("What differs", columns, tuple(_difference(rank, each) for rank, each in enumerate(found, 1)))
+    return Table("What differs", columns, tuple(_difference(rank, difference) for rank, difference in enumerate(differing, 1)))
 
 
-def _difference(rank: int, each: Difference) -> tuple[Cell, ...]:
-    exponent = wording.exponent_difference(each)
+def _difference(rank: int, difference: Difference) -> tuple[Cell, ...]:
+    exponent = wording.exponent_difference(difference)
     return (
         Cell(str(rank)),
-        Cell(wording.where(each.place), code=True),
-        Cell(each.place.function, code=True),
-        Cell(each.place.text, code=True),
-        Cell(wording.change(each)),
-        Cell(wording.KINDS[each.kind] if exponent == ABSENT else exponent),
-        Cell(f"{each.feature} = {wording.amount(each.at)}"),
-        Cell(wording.both(each)),
-        Cell(each.verdict.value, TONES[each.verdict]),
-        Cell(f"{len(each.members):,}"),
+        Cell(wording.where(difference.place), code=True),
+        Cell(difference.place.function, code=True),
+        Cell(difference.place.text, code=True),
+        Cell(wording.change(difference)),
+        Cell(wording.KINDS[difference.kind] if exponent == ABSENT else exponent),
+        Cell(f"{difference.feature} = {wording.amount(difference.at)}"),
+        Cell(wording.both(difference)),
+        Cell(difference.verdict.value, TONES[difference.verdict]),
+        Cell(f"{len(difference.members):,}"),
     )
 
 
@@ -170,6 +174,6 @@ def _cluster(rank: int, cluster: Cluster) -> tuple[Cell, ...]:
 def predictions(cluster: Cluster) -> tuple[str, str]:
     """Return what the best fit predicts at 2 and at 10 times the inputs, with intervals; `–` where there is no fit."""
     fit = wording.best(cluster)
-    told = [wording.predicted(each, fit.feature) for each in fit.predictions] if fit else []
-    nearer, further = [*told, ABSENT, ABSENT][:2]
+    predicted = [wording.predicted(prediction, fit.feature) for prediction in fit.predictions] if fit else []
+    nearer, further = [*predicted, ABSENT, ABSENT][:2]
     return nearer, further

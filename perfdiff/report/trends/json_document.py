@@ -18,16 +18,16 @@ from perfdiff.report.trends.clean import clean
 SCHEMA = "perfdiff.trends/1"
 
 
-def json_document(found: TrendFindings) -> dict[str, Any]:
+def json_document(findings: TrendFindings) -> dict[str, Any]:
     """Return what `trends --format json` writes: the clusters of head or the one revision. Absent and non-finite numbers are None."""
-    shown = clean(found, printable_but_files)
+    shown = clean(findings, printable_but_files)
     side = wording.shown_side(shown)
     trends, counted = shown.sides[side], shown.experiment.sides[side]
     revisions = shown.experiment.revisions
     document = {
         "schema": SCHEMA,
         "verdict": shown.verdict.value if side is Side.HEAD else None,
-        "sentence": wording.answer(clean(found)),
+        "sentence": wording.answer(clean(findings)),
         "base": revision_of(revisions[Side.BASE]),
         "head": revision_of(revisions[Side.HEAD]) if side is Side.HEAD else None,
         "points": _points(shown),
@@ -35,16 +35,16 @@ def json_document(found: TrendFindings) -> dict[str, Any]:
         "clusters": [_cluster(cluster, counted) for cluster in trends.clusters],
         "constant": _places(trends.constant, counted),
         "totals": trends.totals.tolist(),
-        "differences": [_difference(each, shown) for each in shown.differences],
-        "moves": [_move(each) for each in shown.moves],
+        "differences": [_difference(difference, shown) for difference in shown.differences],
+        "moves": [_move(move) for move in shown.moves],
         "notes": [{"slug": note.slug, "text": note.text} for note in shown.experiment.notes],
     }
     result: dict[str, Any] = finite(document)
     return result
 
 
-def _points(found: TrendFindings) -> list[dict[str, Any]]:
-    sides = found.experiment.sides.items()
+def _points(findings: TrendFindings) -> list[dict[str, Any]]:
+    sides = findings.experiment.sides.items()
     return [
         {
             "label": point.label,
@@ -52,7 +52,7 @@ def _points(found: TrendFindings) -> list[dict[str, Any]]:
             "parameters": dict(point.parameters),
             "features": {side.value: {name: float(values[index]) for name, values in counted.features.items()} for side, counted in sides},
         }
-        for index, point in enumerate(found.experiment.points)
+        for index, point in enumerate(findings.experiment.points)
     ]
 
 
@@ -79,8 +79,8 @@ def _representative(cluster: Cluster) -> dict[str, Any]:
     return {"feature": cluster.feature} if cluster.place is None else _place(cluster.place)
 
 
-def _move(each: Move) -> dict[str, Any]:
-    return {"place": _place(each.place), "base": _representative(each.base), "head": _representative(each.head), "share": each.share}
+def _move(move: Move) -> dict[str, Any]:
+    return {"place": _place(move.place), "base": _representative(move.base), "head": _representative(move.head), "share": move.share}
 
 
 def _place(place: Place) -> dict[str, Any]:
@@ -113,24 +113,24 @@ def _fit(fit: Law) -> dict[str, Any]:
         "class": fit.growth.value,
         "says": fit.says,
         "diagnosis": fit.diagnosis or None,
-        "predictions": [{"at": each.at, "cost": each.cost, "ci": list(each.ci)} for each in fit.predictions],
+        "predictions": [{"at": prediction.at, "cost": prediction.cost, "ci": list(prediction.ci)} for prediction in fit.predictions],
     }
 
 
-def _difference(each: Difference, found: TrendFindings) -> dict[str, Any]:
+def _difference(difference: Difference, findings: TrendFindings) -> dict[str, Any]:
     return {
-        "place": _place(each.place),
-        "places": _places(each.members, found.experiment.sides[each.side]),
-        "kind": each.kind.value,
-        "verdict": each.verdict.value,
-        "feature": each.feature,
-        "base": None if each.base is None else _fit(each.base),
-        "head": None if each.head is None else _fit(each.head),
-        "ci": None if each.ci is None else list(each.ci),
-        "at": each.at,
-        "ratios": None if each.ratios is None else list(each.ratios),
-        "cause": None if each.cause is None else {**_place(each.cause.place), "side": each.cause.side.value},
-        "side": each.side.value,
-        "base_cost": each.base_cost,
-        "head_cost": each.head_cost,
+        "place": _place(difference.place),
+        "places": _places(difference.members, findings.experiment.sides[difference.side]),
+        "kind": difference.kind.value,
+        "verdict": difference.verdict.value,
+        "feature": difference.feature,
+        "base": None if difference.base is None else _fit(difference.base),
+        "head": None if difference.head is None else _fit(difference.head),
+        "ci": None if difference.ci is None else list(difference.ci),
+        "at": difference.at,
+        "ratios": None if difference.ratios is None else list(difference.ratios),
+        "cause": None if difference.cause is None else {**_place(difference.cause.place), "side": difference.cause.side.value},
+        "side": difference.side.value,
+        "base_cost": difference.base_cost,
+        "head_cost": difference.head_cost,
     }

@@ -20,7 +20,7 @@ _FORMULA = ("=", "+", "-", "@")
 _LARGEST = 2.0**63
 
 
-def csv(found: TrendFindings) -> str:
+def csv(findings: TrendFindings) -> str:
     """Return a row for each feature, then one for each place with a column for each point; absent numbers are empty.
 
     The first column, `kind`, is `feature`, `place`, or `instance`; a feature's name stands in `text`, and what each instance of a template
@@ -29,8 +29,8 @@ def csv(found: TrendFindings) -> str:
     """
     target = io.StringIO()
     writer = comma_separated.writer(target, lineterminator="\r\n")
-    sides = found.experiment.sides
-    labels = [_text(point.label) for point in found.experiment.points]
+    sides = findings.experiment.sides
+    labels = [_text(point.label) for point in findings.experiment.points]
     compared = len(sides) > 1
     writer.writerow(["kind", *(["side"] if compared else []), "function", "file", "line", "text", *labels])
     for rows in (_features, _places):

@@ -77,12 +77,12 @@ class Section:
     tables: tuple[Table, ...]
 
 
-def page(found: TrendFindings, search: Sequence[Block] = ()) -> str:
+def page(findings: TrendFindings, search: Sequence[Block] = ()) -> str:
     """Return the page as HTML, with the sentences, facts and tables of the `search` that led to it; the same bytes each time."""
-    shown = clean(found)
+    shown = clean(findings)
     side = wording.shown_side(shown)
     compared = side is Side.HEAD
-    style, script = (asset(f"report.{kind}") + asset(f"trends.{kind}") for kind in ("css", "js"))
+    style, script = ("".join(asset(f"{name}.{kind}") for name in ("report", "sorting", "trends")) for kind in ("css", "js"))
     clusters = shown.sides[side].clusters
     revisions = shown.experiment.revisions
     return (
@@ -110,7 +110,7 @@ def page(found: TrendFindings, search: Sequence[Block] = ()) -> str:
             notes=[f"{note.text} ({note.slug})" for note in shown.experiment.notes],
             counted=_counted(shown),
             constant=_constant(shown),
-            sides=[(each.value, revision) for each, revision in sorted(revisions.items())],
+            sides=[(side.value, revision) for side, revision in sorted(revisions.items())],
             sparse=len(shown.experiment.points) <= _SPARSE,
             style=style,
             script=script,
@@ -119,18 +119,18 @@ def page(found: TrendFindings, search: Sequence[Block] = ()) -> str:
     )
 
 
-def _tiles(found: TrendFindings) -> Iterator[Fact]:
+def _tiles(findings: TrendFindings) -> Iterator[Fact]:
     """Yield the figures of what the answer is about."""
-    if Side.HEAD in found.sides:
-        leading = next((each for each in found.differences if each.verdict is found.verdict), None)
+    if Side.HEAD in findings.sides:
+        leading = next((difference for difference in findings.differences if difference.verdict is findings.verdict), None)
         if leading is not None:
             yield from _difference_tiles(leading)
         return
-    trends = found.sides[Side.BASE]
-    costly = [each for each in trends.clusters if each.is_costly]
-    told = wording.steepest(trends)
-    if told is not None:
-        cluster, fit = told
+    trends = findings.sides[Side.BASE]
+    costly = [cluster for cluster in trends.clusters if cluster.is_costly]
+    steepest = wording.steepest(trends)
+    if steepest is not None:
+        cluster, fit = steepest
         yield Fact(f"growth of {wording.called(cluster)}", fit.says)
         yield Fact("its exponent, with the 95 % interval", wording.exponent(fit))
         if fit.predictions:
@@ -148,10 +148,10 @@ def _difference_tiles(difference: Difference) -> Iterator[Fact]:
     yield Fact(f"times at {at}, 10 times what was measured", wording.both(difference))
 
 
-def _rows(found: TrendFindings) -> Iterator[Row]:
-    side = wording.shown_side(found)
-    places = found.experiment.sides[side].places
-    for rank, cluster in enumerate(found.sides[side].clusters, 1):
+def _rows(findings: TrendFindings) -> Iterator[Row]:
+    side = wording.shown_side(findings)
+    places = findings.experiment.sides[side].places
+    for rank, cluster in enumerate(findings.sides[side].clusters, 1):
         words = dict.fromkeys(places[member].function for member in cluster.members)
         fit = wording.best(cluster)
         target = f"cluster-{rank}" if rank <= MOST_SECTIONS else ""
@@ -159,10 +159,10 @@ def _rows(found: TrendFindings) -> Iterator[Row]:
         yield Row(rank, target, cluster, fit, furthest, " ".join([*words][:_MOST_WORDS]))
 
 
-def _sections(found: TrendFindings) -> Iterator[Section]:
-    side = wording.shown_side(found)
-    lines = source.lines_of(found, side)
-    clusters = found.sides[side].clusters[:MOST_SECTIONS]
+def _sections(findings: TrendFindings) -> Iterator[Section]:
+    side = wording.shown_side(findings)
+    lines = source.lines_of(findings, side)
+    clusters = findings.sides[side].clusters[:MOST_SECTIONS]
     points = min(_MOST_POINTS, _ALL_POINTS // max(len(clusters), 1))
     costly = sum(cluster.is_costly for cluster in clusters)
     places = min(_MOST_PLACES, _ALL_PLACES // max(costly, 1))
@@ -176,7 +176,7 @@ def _sections(found: TrendFindings) -> Iterator[Section]:
             chip=percent(cluster.share) + " of a run",
             figure=wording.grows(cluster),
             facts=_cluster_facts(cluster),
-            plot=cluster_plot(found, cluster, points),
+            plot=cluster_plot(findings, cluster, points),
             heat=_heat(lines, cluster.members, places, source.telling_point(cluster.costs)) if cluster.is_costly else None,
             tables=tuple(_tables(cluster)),
         )
@@ -189,43 +189,43 @@ def _cluster_facts(cluster: Cluster) -> Facts:
     return Facts(tuple(facts))
 
 
-def _differing(found: TrendFindings) -> Iterator[Section]:
-    shown = found.differences[:MOST_DIFFERENCES]
-    lines = {side: source.lines_of(found, side) for side in found.sides} if shown else {}
-    for rank, each in enumerate(shown, 1):
-        side = each.side
-        counted = found.experiment.sides[side]
-        point = source.telling_point(counted.counts[counted.places.index(each.place)]) if each.place in counted.places else 0
+def _differing(findings: TrendFindings) -> Iterator[Section]:
+    shown = findings.differences[:MOST_DIFFERENCES]
+    lines = {side: source.lines_of(findings, side) for side in findings.sides} if shown else {}
+    for rank, difference in enumerate(shown, 1):
+        side = difference.side
+        counted = findings.experiment.sides[side]
+        point = source.telling_point(counted.counts[counted.places.index(difference.place)]) if difference.place in counted.places else 0
         yield Section(
             id=f"difference-{rank}",
-            name=each.place.function,
-            place=wording.where(each.place),
-            text=each.place.text,
-            tone=each.verdict.value,
-            chip=each.verdict.value,
-            figure=wording.change(each),
-            facts=_difference_facts(each),
-            plot=difference_plot(found, each, _MOST_POINTS),
-            heat=_heat(lines[side], each.members, _MOST_PLACES, point),
-            tables=tuple(_side_fits(each)),
+            name=difference.place.function,
+            place=wording.where(difference.place),
+            text=difference.place.text,
+            tone=difference.verdict.value,
+            chip=difference.verdict.value,
+            figure=wording.change(difference),
+            facts=_difference_facts(difference),
+            plot=difference_plot(findings, difference, _MOST_POINTS),
+            heat=_heat(lines[side], difference.members, _MOST_PLACES, point),
+            tables=tuple(_side_fits(difference)),
         )
 
 
-def _difference_facts(each: Difference) -> Facts:
-    facts = [Fact("what differs", f"{wording.KINDS[each.kind]}, in {plural(len(each.members), 'place')} that grow alike")]
-    exponent = wording.exponent_difference(each)
+def _difference_facts(difference: Difference) -> Facts:
+    facts = [Fact("what differs", f"{wording.KINDS[difference.kind]}, in {plural(len(difference.members), 'place')} that grow alike")]
+    exponent = wording.exponent_difference(difference)
     if exponent != ABSENT:
         facts.append(Fact("exponent", f"{exponent}, 95 % interval"))
-    at = f"at {each.feature} = {wording.amount(each.at)}, 10 times what was measured"
-    facts.append(Fact("cost", f"{wording.both(each)} times {at}", TONES[each.verdict]))
+    at = f"at {difference.feature} = {wording.amount(difference.at)}, 10 times what was measured"
+    facts.append(Fact("cost", f"{wording.both(difference)} times {at}", TONES[difference.verdict]))
     return Facts(tuple(facts))
 
 
-def _side_fits(each: Difference) -> Iterator[Table]:
-    fits = [(side, fit) for side, fit in (("base", each.base), ("head", each.head)) if fit is not None]
+def _side_fits(difference: Difference) -> Iterator[Table]:
+    fits = [(side, fit) for side, fit in (("base", difference.base), ("head", difference.head)) if fit is not None]
     if fits:
         columns = (Column("side"), *_FIT_COLUMNS)
-        yield Table(f"Fits over {each.feature}", columns, tuple((Cell(side), *_fit(fit)) for side, fit in fits))
+        yield Table(f"Fits over {difference.feature}", columns, tuple((Cell(side), *_fit(fit)) for side, fit in fits))
 
 
 def _heat(lines: PlacesByLine, members: Sequence[int], most: int, point: int) -> Heat | None:
@@ -269,21 +269,25 @@ def _tables(cluster: Cluster) -> Iterator[Table]:
     if fit is not None and fit.predictions:
         columns = (Column("at"), Column("times a run", right=True), Column("95 % interval"))
         rows = tuple(
-            (Cell(f"{fit.feature} = {wording.amount(each.at)}"), Cell(wording.amount(each.cost)), Cell(wording.amounts(each.ci)))
-            for each in fit.predictions
+            (
+                Cell(f"{fit.feature} = {wording.amount(prediction.at)}"),
+                Cell(wording.amount(prediction.cost)),
+                Cell(wording.amounts(prediction.ci)),
+            )
+            for prediction in fit.predictions
         )
         yield Table("Predictions", columns, rows)
 
 
-def _counted(found: TrendFindings) -> Facts:
-    experiment = found.experiment
+def _counted(findings: TrendFindings) -> Facts:
+    experiment = findings.experiment
     named = len(experiment.revisions) > 1
     facts = [
         Fact(side.value if named else "revision", f"{names.revision(revision)} {revision.summary}")
         for side, revision in sorted(experiment.revisions.items())
     ]
-    side = wording.shown_side(found)
-    facts.append(Fact("places", f"{len(experiment.sides[side].places):,}, of which {len(found.sides[side].constant):,} never vary"))
+    side = wording.shown_side(findings)
+    facts.append(Fact("places", f"{len(experiment.sides[side].places):,}, of which {len(findings.sides[side].constant):,} never vary"))
     facts.append(Fact("points", f"{len(experiment.points):,}"))
     features = list(experiment.sides[side].features.items())
     facts += [Fact("feature", wording.spans(name, values)) for name, values in features[:_MOST_FEATURES]]
@@ -292,13 +296,13 @@ def _counted(found: TrendFindings) -> Facts:
     return Facts(tuple(facts))
 
 
-def _constant(found: TrendFindings) -> Items | None:
+def _constant(findings: TrendFindings) -> Items | None:
     """Return the places that never vary, as they would otherwise stand nowhere; the first of them where they are many."""
-    side = wording.shown_side(found)
-    trends, counted = found.sides[side], found.experiment.sides[side]
+    side = wording.shown_side(findings)
+    trends, counted = findings.sides[side], findings.experiment.sides[side]
     shown = trends.constant[:_MOST_WORDS]
-    told = [(counted.places[index], wording.amount(float(counted.counts[index, 0]))) for index in shown]
-    texts = [f"{wording.where(place)} in {place.function}, {times} times" for place, times in told]
+    never_varying = [(counted.places[index], wording.amount(float(counted.counts[index, 0]))) for index in shown]
+    texts = [f"{wording.where(place)} in {place.function}, {times} times" for place, times in never_varying]
     if len(trends.constant) > len(shown):
         texts.append(f"{len(trends.constant) - len(shown):,} more; the JSON names them")
     return Items("Places that never vary", tuple(texts)) if texts else None

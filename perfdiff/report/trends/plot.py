@@ -24,31 +24,31 @@ class _Counted:
     law: Law | None
 
 
-def cluster_plot(found: TrendFindings, cluster: Cluster, most: int) -> Plot | None:
+def cluster_plot(findings: TrendFindings, cluster: Cluster, most: int) -> Plot | None:
     """Return a cluster's costs over the feature that tells them best, head's beside base's, or None where no feature was fitted.
 
     At most `most` points a side are drawn.
     """
     if not cluster.fits:
         return None
-    side, law = wording.shown_side(found), cluster.fits[0]
+    side, law = wording.shown_side(findings), cluster.fits[0]
     sides = [_Counted(side, cluster.costs, law)]
     if side is Side.HEAD:
-        before = np.flatnonzero(np.isin(found.experiment.heads, cluster.members))
-        sides.insert(0, _Counted(Side.BASE, found.experiment.sides[Side.BASE].counts[before].sum(axis=0), None))
-    return _plot(found, f"{wording.called(cluster)}: counts of its places", law.feature, sides, most)
+        before = np.flatnonzero(np.isin(findings.experiment.heads, cluster.members))
+        sides.insert(0, _Counted(Side.BASE, findings.experiment.sides[Side.BASE].counts[before].sum(axis=0), None))
+    return _plot(findings, f"{wording.called(cluster)}: counts of its places", law.feature, sides, most)
 
 
-def difference_plot(found: TrendFindings, difference: Difference, most: int) -> Plot | None:
+def difference_plot(findings: TrendFindings, difference: Difference, most: int) -> Plot | None:
     """Return what the function of a difference executes over its feature, on each side that has it, and the laws of both."""
     each_side = ((Side.BASE, difference.base_counts, difference.base), (Side.HEAD, difference.head_counts, difference.head))
     sides = [_Counted(side, counts if counts.any() else None, law) for side, counts, law in each_side]
-    return _plot(found, f"{difference.place.function}: blocks that it executes", difference.feature, sides, most)
+    return _plot(findings, f"{difference.place.function}: blocks that it executes", difference.feature, sides, most)
 
 
-def _plot(found: TrendFindings, title: str, feature: str, sides: Sequence[_Counted], most: int) -> Plot | None:
-    drawn = [counted for counted in sides if feature in found.experiment.sides[counted.side].features]
-    dots = [series for counted in drawn for series in _dots(found, counted, feature, most) if series.x]
+def _plot(findings: TrendFindings, title: str, feature: str, sides: Sequence[_Counted], most: int) -> Plot | None:
+    drawn = [counted for counted in sides if feature in findings.experiment.sides[counted.side].features]
+    dots = [series for counted in drawn for series in _dots(findings, counted, feature, most) if series.x]
     if not dots:
         return None
     x, y = (np.concatenate([np.array(getattr(series, axis)) for series in dots]) for axis in "xy")
@@ -61,21 +61,21 @@ def _plot(found: TrendFindings, title: str, feature: str, sides: Sequence[_Count
         y_unit="times",
         x_log=is_logarithmic(x, decades=1),
         y_log=is_logarithmic(y, decades=1),
-        series=(*dots, *(line for counted in drawn for line in _line(found, counted, feature))),
+        series=(*dots, *(line for counted in drawn for line in _line(findings, counted, feature))),
     )
 
 
-def _dots(found: TrendFindings, counted: _Counted, feature: str, most: int) -> Iterator[Series]:
+def _dots(findings: TrendFindings, counted: _Counted, feature: str, most: int) -> Iterator[Series]:
     """Yield the counts as points, at most `most` of them, each with further features that vary and its count over the fitted one."""
     if counted.counts is None:
         return
-    features = found.experiment.sides[counted.side].features
-    known = np.flatnonzero(np.isfinite(features[feature]))
-    rows = known[thinned(features[feature][known], counted.counts[known], most)]
+    features = findings.experiment.sides[counted.side].features
+    finite = np.flatnonzero(np.isfinite(features[feature]))
+    rows = finite[thinned(features[feature][finite], counted.counts[finite], most)]
     x, y = features[feature][rows], counted.counts[rows]
     others = [(name, values) for name, values in features.items() if name != feature and np.unique(values).size > 1]
     calls = Calls(
-        point=tuple(found.experiment.points[row].label for row in rows),
+        point=tuple(findings.experiment.points[row].label for row in rows),
         inputs={name: tuple(wording.amount(float(values[row])) for row in rows) for name, values in others[:MOST_INPUTS]},
         ratio=tuple(
             float(count / counted.law.at(at)) if counted.law and at > 0 and count > 0 else None for at, count in zip(x, y, strict=True)
@@ -84,9 +84,9 @@ def _dots(found: TrendFindings, counted: _Counted, feature: str, most: int) -> I
     yield Series(side=counted.side, label="", x=floats(x), y=floats(y), line=False, calls=calls)
 
 
-def _line(found: TrendFindings, counted: _Counted, feature: str) -> Iterator[Series]:
+def _line(findings: TrendFindings, counted: _Counted, feature: str) -> Iterator[Series]:
     """Yield the fitted law over the values of its feature that were run."""
-    x = found.experiment.sides[counted.side].features[feature]
+    x = findings.experiment.sides[counted.side].features[feature]
     positive = x[np.isfinite(x) & (x > 0)]
     if counted.law is not None and len(positive):
         places = grid(positive)

@@ -81,14 +81,14 @@ def saved_trends(text: str, name: str) -> SavedTrends | None:
         says = f"is of another version than this perfdiff reads, '{SCHEMA}'" if is_version else f"is JSON, but no '{SCHEMA}'"
         raise UsageError(f"'{name}' {says}; write it anew with `perfdiff trends REV -o {name}`", slug="trends-unreadable")
     try:
-        found = _saved(codec.decode(_Document, _with_growth(data)))
+        trends = _saved(codec.decode(_Document, _with_growth(data)))
     except (RecordingError, TypeError, ValueError) as error:
         raise UsageError(
             f"'{name}' is damaged: {error}; write it anew with `perfdiff trends REV -o {name}`", slug="trends-unreadable"
         ) from error
-    if not any(cluster.is_costly for cluster in found.clusters):
+    if not any(cluster.is_costly for cluster in trends.clusters):
         raise UsageError(f"'{name}' has no costly cluster, so nothing to check: no count of that revision varies", slug="trends-unreadable")
-    clean: SavedTrends = printable_values(found)
+    clean: SavedTrends = printable_values(trends)
     return clean
 
 
@@ -105,10 +105,10 @@ def _fits(cluster: Any) -> Iterator[dict[str, Any]]:
 
 
 def _listed(data: Any, key: str) -> list[Any]:
-    found = data.get(key) if isinstance(data, dict) else None
-    if not isinstance(found, list):
+    items = data.get(key) if isinstance(data, dict) else None
+    if not isinstance(items, list):
         raise TypeError(f"{key} is no list")
-    return found
+    return items
 
 
 def _saved(document: _Document) -> SavedTrends:
@@ -127,8 +127,8 @@ def _saved(document: _Document) -> SavedTrends:
 def _cluster(cluster: _Cluster, points: int, features: Mapping[str, None]) -> SavedCluster:
     if len(cluster.costs) != points:
         raise ValueError(f"{len(cluster.costs)} costs at {points} points")
-    exponents = tuple(found for fit in cluster.fits if (found := _exponent(fit)) is not None)
-    unknown = next((each.feature for each in exponents if each.feature not in features), None)
+    exponents = tuple(exponent for fit in cluster.fits if (exponent := _exponent(fit)) is not None)
+    unknown = next((exponent.feature for exponent in exponents if exponent.feature not in features), None)
     if unknown is not None:
         raise ValueError(f"no point has the feature {unknown}")
     of = cluster.representative

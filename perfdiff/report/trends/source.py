@@ -65,11 +65,11 @@ class PlacesByLine:
         return self.found.experiment.sides[self.side]
 
 
-def lines_of(found: TrendFindings, side: Side) -> PlacesByLine:
+def lines_of(findings: TrendFindings, side: Side) -> PlacesByLine:
     """Return the places of one side by file and line."""
-    pairs = [(base, head) for base, head in enumerate(found.experiment.heads.tolist()) if head >= 0]
+    pairs = [(base, head) for base, head in enumerate(findings.experiment.heads.tolist()) if head >= 0]
     other = {head: base for base, head in pairs} if side is Side.HEAD else dict(pairs)
-    return PlacesByLine(found, side, found.experiment.sides[side].by_line(), other)
+    return PlacesByLine(findings, side, findings.experiment.sides[side].by_line(), other)
 
 
 def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[Listing, ...]:
@@ -108,13 +108,13 @@ def _listed(lines: PlacesByLine, file: str, members: set[int], point: int, hotte
 
 def _instances(lines: PlacesByLine, places: Sequence[int], point: int) -> Iterator[SourceLine]:
     """Yield what the instances of a template counted that share the places of a line, where they are several."""
-    known = lines.counted.instances
-    numbers = [number for place in places if len(known.of(place)) > 1 for number in known.of(place)]
-    numbers.sort(key=lambda number: -known.counts[number, point])
+    instances = lines.counted.instances
+    numbers = [number for place in places if len(instances.of(place)) > 1 for number in instances.of(place)]
+    numbers.sort(key=lambda number: -instances.counts[number, point])
     for number in numbers[:_MOST_INSTANCES]:
-        own, other = wording.amount(float(known.counts[number, point])), _other_instance(lines, number, point)
+        own, other = wording.amount(float(instances.counts[number, point])), _other_instance(lines, number, point)
         base, head = (own, other) if lines.side is Side.BASE else (other, own)
-        yield SourceLine(0, base, head, 0, False, shortened(known.names[number], _LONGEST), instance=True)
+        yield SourceLine(0, base, head, 0, False, shortened(instances.names[number], _LONGEST), instance=True)
     if len(numbers) > _MOST_INSTANCES:
         yield SourceLine(0, "", "", 0, False, f"{plural(len(numbers) - _MOST_INSTANCES, 'more instance')}", instance=True)
 
@@ -124,8 +124,8 @@ def _other(lines: PlacesByLine, places: Sequence[int], point: int) -> str:
     sides = [side for side in lines.found.experiment.sides if side is not lines.side]
     if not sides or not places:
         return ""
-    known = [lines.other[place] for place in places if place in lines.other]
-    return wording.amount(float(lines.found.experiment.sides[sides[0]].counts[known, point].sum())) if known else ABSENT
+    counterparts = [lines.other[place] for place in places if place in lines.other]
+    return wording.amount(float(lines.found.experiment.sides[sides[0]].counts[counterparts, point].sum())) if counterparts else ABSENT
 
 
 def _other_instance(lines: PlacesByLine, number: int, point: int) -> str:
@@ -133,10 +133,10 @@ def _other_instance(lines: PlacesByLine, number: int, point: int) -> str:
     sides = [counted.instances for side, counted in lines.found.experiment.sides.items() if side is not lines.side]
     if not sides:
         return ""
-    known, name = lines.counted.instances, lines.counted.instances.names[number]
-    there = sides[0].of(lines.other.get(int(known.places[number]), -1))
-    found = next((each for each in there if sides[0].names[each] == name), None)
-    return ABSENT if found is None else wording.amount(float(sides[0].counts[found, point]))
+    instances, name = lines.counted.instances, lines.counted.instances.names[number]
+    there = sides[0].of(lines.other.get(int(instances.places[number]), -1))
+    counterpart = next((instance for instance in there if sides[0].names[instance] == name), None)
+    return ABSENT if counterpart is None else wording.amount(float(sides[0].counts[counterpart, point]))
 
 
 def telling_point(costs: Floats) -> int:

@@ -35,9 +35,9 @@ KINDS = {
 }
 
 
-def shown_side(found: TrendFindings) -> Side:
+def shown_side(findings: TrendFindings) -> Side:
     """Return the side whose clusters a report shows: head where there is one."""
-    return Side.HEAD if Side.HEAD in found.sides else Side.BASE
+    return Side.HEAD if Side.HEAD in findings.sides else Side.BASE
 
 
 def amount(value: float, digits: int = 2) -> str:
@@ -93,8 +93,8 @@ def and_others(cluster: Cluster) -> str:
 
 def steepest(trends: Trends) -> tuple[Cluster, Law] | None:
     """Return the costly cluster that surely grows most, by the lower end of its exponent's interval; None where no feature tells of any."""
-    told = [(cluster, fit) for cluster in trends.clusters if cluster.is_costly and (fit := best(cluster)) is not None]
-    return max(told, key=lambda each: each[1].ci_b[0], default=None)
+    candidates = [(cluster, fit) for cluster in trends.clusters if cluster.is_costly and (fit := best(cluster)) is not None]
+    return max(candidates, key=lambda candidate: candidate[1].ci_b[0], default=None)
 
 
 def best(cluster: Cluster) -> Law | None:
@@ -108,15 +108,15 @@ def grows(cluster: Cluster) -> str:
     return ABSENT if fit is None else fit.says
 
 
-def reach(found: TrendFindings, fit: Law, side: Side) -> str:
+def reach(findings: TrendFindings, fit: Law, side: Side) -> str:
     """Return the values of a fit's feature that were run: `n from 100 to 10,000`."""
-    return spans(fit.feature, found.experiment.sides[side].features.get(fit.feature, np.array([])))
+    return spans(fit.feature, findings.experiment.sides[side].features.get(fit.feature, np.array([])))
 
 
 def spans(feature: str, values: Floats) -> str:
     """Return a feature with its least and largest value, as far as it has any."""
-    known = values[np.isfinite(values)]
-    return f"{feature} from {amount(float(known.min()))} to {amount(float(known.max()))}" if len(known) else feature
+    finite = values[np.isfinite(values)]
+    return f"{feature} from {amount(float(finite.min()))} to {amount(float(finite.max()))}" if len(finite) else feature
 
 
 def coverage(trends: Trends, counted: PlaceCounts) -> tuple[int, float]:
@@ -134,45 +134,45 @@ def coverage(trends: Trends, counted: PlaceCounts) -> tuple[int, float]:
     return len(trends.clusters), share
 
 
-def answer(found: TrendFindings) -> str:
+def answer(findings: TrendFindings) -> str:
     """Return the answer in a sentence: the steepest costly cluster of one revision, or what differs most between two."""
-    side = shown_side(found)
-    return _of_two(found) if side is Side.HEAD else _of_one(found)
+    side = shown_side(findings)
+    return _of_two(findings) if side is Side.HEAD else _of_one(findings)
 
 
-def _of_one(found: TrendFindings) -> str:
-    trends, counted = found.sides[Side.BASE], found.experiment.sides[Side.BASE]
+def _of_one(findings: TrendFindings) -> str:
+    trends, counted = findings.sides[Side.BASE], findings.experiment.sides[Side.BASE]
     if not trends.clusters:
-        ran = f"{plural(len(counted.places), 'place')} at {plural(len(found.experiment.points), 'point')}"
+        ran = f"{plural(len(counted.places), 'place')} at {plural(len(findings.experiment.points), 'point')}"
         return f"Nothing grows: no count varies over {ran}"
     number, share = coverage(trends, counted)
     says = f"{plural(number, 'cluster')} make{'s' if number == 1 else ''} up {percent(share)} of all counts"
-    told = steepest(trends)
-    if told is None:
+    leading = steepest(trends)
+    if leading is None:
         return f"{says}; no feature tells how they grow"
-    cluster, fit = told
+    cluster, fit = leading
     last = fit.predictions[-1] if fit.predictions else None
     predicts = f": {amount(last.cost)} at {fit.feature} = {amount(last.at)}" if last else ""
-    grown = f"{called(cluster)}{and_others(cluster)}, grows as {fit.says} ({reach(found, fit, Side.BASE)}, R² {quality(fit.r2)})"
+    grown = f"{called(cluster)}{and_others(cluster)}, grows as {fit.says} ({reach(findings, fit, Side.BASE)}, R² {quality(fit.r2)})"
     return f"{says}; the steepest costly one, {grown}{predicts}"
 
 
-def _of_two(found: TrendFindings) -> str:
-    if not found.differences:
-        return _nothing_differs(found)
-    leading = next((each for each in found.differences if each.verdict is found.verdict), found.differences[0])
-    others = len(found.differences) - 1
+def _of_two(findings: TrendFindings) -> str:
+    if not findings.differences:
+        return _nothing_differs(findings)
+    leading = next((difference for difference in findings.differences if difference.verdict is findings.verdict), findings.differences[0])
+    others = len(findings.differences) - 1
     rest = f"; {plural(others, 'more trend')} differ{'s' if others == 1 else ''}" if others else ""
-    if found.verdict is Verdict.UNCHANGED:
+    if findings.verdict is Verdict.UNCHANGED:
         return f"No regression: what differs is not material; most does {differs(leading)}{rest}"
-    return f"{ANSWERS[found.verdict]}: {differs(leading)}{rest}"
+    return f"{ANSWERS[findings.verdict]}: {differs(leading)}{rest}"
 
 
-def _nothing_differs(found: TrendFindings) -> str:
-    trends, counted = found.sides[Side.HEAD], found.experiment.sides[Side.HEAD]
+def _nothing_differs(findings: TrendFindings) -> str:
+    trends, counted = findings.sides[Side.HEAD], findings.experiment.sides[Side.HEAD]
     of = f"{plural(len(counted.places), 'place')} in {plural(len(trends.clusters), 'cluster')}"
-    ran = f"{of} at {plural(len(found.experiment.points), 'point')}"
-    if found.verdict is Verdict.INCONCLUSIVE:
+    ran = f"{of} at {plural(len(findings.experiment.points), 'point')}"
+    if findings.verdict is Verdict.INCONCLUSIVE:
         return f"Inconclusive: whether a trend differs cannot be told from {ran}"
     return f"No trend differs: {ran}"
 
@@ -225,9 +225,9 @@ def _by(difference: Difference) -> str:
     return f" (exponent {says})" if says != ABSENT else ""
 
 
-def ratios(found: Interval) -> str:
+def ratios(bounds: Interval) -> str:
     """Return the least and the most of how often something ran, by how often it did before: `×2.1 to ×3.4`."""
-    low, high = (units.ratio(each) for each in found)
+    low, high = (units.ratio(bound) for bound in bounds)
     return low if low == high else f"{low} to {high}"
 
 
@@ -238,11 +238,11 @@ def exponent_difference(difference: Difference) -> str:
     return f"{difference.head.b - difference.base.b:+.2f} [{difference.ci[0]:.2f}, {difference.ci[1]:.2f}]"
 
 
-def moved(found: TrendFindings) -> Iterator[str]:
+def moved(findings: TrendFindings) -> Iterator[str]:
     """Yield which places changed their cluster, the most costly first, from what to what."""
-    for each in found.moves[:_TOLD]:
-        yield f"{where(each.place)} in {each.place.function}: {called(each.base)} → {called(each.head)}"
-    more = len(found.moves) - _TOLD
+    for move in findings.moves[:_TOLD]:
+        yield f"{where(move.place)} in {move.place.function}: {called(move.base)} → {called(move.head)}"
+    more = len(findings.moves) - _TOLD
     if more > 0:
         yield f"{more:,} more."
 
@@ -258,16 +258,16 @@ def rest(trends: Trends) -> Iterator[str]:
 
 def overtaking(trends: Trends) -> Iterator[str]:
     """Yield which clusters will cost more than all above them, and from where on, the nearest first."""
-    found = []
+    crossings = []
     for cluster in trends.clusters:
         fit = best(cluster)
         if cluster.overtakes is not None and fit is not None:
             run = fit.predictions[0].at if fit.predictions else 1.0
-            found.append((cluster.overtakes / run, cluster, fit.feature))
-    found.sort(key=lambda each: each[0])
-    for _, cluster, feature in found[:_TOLD]:
+            crossings.append((cluster.overtakes / run, cluster, fit.feature))
+    crossings.sort(key=lambda crossing: crossing[0])
+    for _, cluster, feature in crossings[:_TOLD]:
         yield f"{called(cluster)} overtakes everything above it from {feature} = {amount(cluster.overtakes or 0.0)} on."
-    more = len(found) - _TOLD
+    more = len(crossings) - _TOLD
     if more > 0:
         yield f"{more:,} more overtake{'s' if more == 1 else ''} what is above {'it' if more == 1 else 'them'} further on."
 

@@ -34,7 +34,7 @@ class Benchmark:
         self.function = getattr(module if self.instance is None else self.instance, name)
         self.path = path
         self.module = module
-        self.sources = [each for each in (self.function, self.instance, module) if each is not None]
+        self.sources = [source for source in (self.function, self.instance, module) if source is not None]
 
     @property
     def name(self) -> str:
@@ -69,8 +69,8 @@ class Benchmark:
     @property
     def setup_cache(self) -> Callable[[], object] | None:
         """Return what makes something once that all benchmarks of its class or module are given."""
-        found: Callable[[], object] | None = self.first("setup_cache")
-        return found
+        setup: Callable[[], object] | None = self.first("setup_cache")
+        return setup
 
     def run(self, values: Sequence[object], calls: int) -> None:
         """Call it so many times between its setups and teardowns, which are made again where it says after how many calls."""
@@ -83,11 +83,11 @@ class Benchmark:
         if self.first("number", 0) > 0:
             return took(lambda: self.run(values, 1), trial_s)
         for _ in self._portions(values, 1):
-            found = took(lambda: self.function(*values), trial_s)
-        return found
+            outcome = took(lambda: self.function(*values), trial_s)
+        return outcome
 
     def _portions(self, values: Sequence[object], calls: int) -> Iterator[int]:
-        setups, teardowns = ([getattr(each, name) for each in self.sources if hasattr(each, name)] for name in ("setup", "teardown"))
+        setups, teardowns = ([getattr(source, name) for source in self.sources if hasattr(source, name)] for name in ("setup", "teardown"))
         portion = self.first("number", 0) or calls
         for done in range(0, calls, portion):
             for setup in reversed(setups):
@@ -209,8 +209,8 @@ def keep_cache(folder: str, name: str) -> int:
     """Keep what the `setup_cache` of a benchmark returns for its runs."""
     import pickle
 
-    made = _benchmark(folder, name).setup_cache
-    Path(_CACHE).write_bytes(pickle.dumps(made() if made else None, protocol=pickle.HIGHEST_PROTOCOL))
+    setup = _benchmark(folder, name).setup_cache
+    Path(_CACHE).write_bytes(pickle.dumps(setup() if setup else None, protocol=pickle.HIGHEST_PROTOCOL))
     return 0
 
 

@@ -17,10 +17,10 @@ from .trials import Attempt, Label, described, point, took
 def resolve(target: str) -> Any:
     """Return the object that is named `package.module:function`."""
     module, _, path = target.partition(":")
-    found: Any = importlib.import_module(module)
+    target_object: Any = importlib.import_module(module)
     for part in path.split("."):
-        found = getattr(found, part)
-    return found
+        target_object = getattr(target_object, part)
+    return target_object
 
 
 def try_all(report: Report, target: str, text: str) -> None:

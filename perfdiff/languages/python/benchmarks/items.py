@@ -364,14 +364,14 @@ def named(items: Iterable[Any]) -> dict[str, tuple[str, dict[str, Label]]]:
     tests: dict[str, list[Any]] = {}
     for item in items:
         tests.setdefault(_function(item), []).append(item)
-    found = {}
+    by_item = {}
     for function, own in tests.items():
         names = list(own[0].callspec.params) if hasattr(own[0], "callspec") else []
         columns = [_column([item.callspec.params[name] for item in own]) for name in names]
         for index, item in enumerate(own):
             values = [column[index] for column in columns]
-            found[item.nodeid] = function, dict(zip(identifiers(names), values, strict=True))
-    return found
+            by_item[item.nodeid] = function, dict(zip(identifiers(names), values, strict=True))
+    return by_item
 
 
 def _column(values: Sequence[object]) -> list[Label]:

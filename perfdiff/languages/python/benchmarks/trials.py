@@ -91,11 +91,11 @@ def took(call: Callable[[], object], trial_s: float = TRIAL_S, *, is_test: bool 
 
 def labels(values: Sequence[object]) -> list[Label]:
     """Return how values are named: numbers and short texts as they are, all else as text; equal names are numbered."""
-    found: list[Label] = []
+    labels: list[Label] = []
     for index, value in enumerate(values):
         label = _label(value)
-        found.append(label if str(label) not in map(str, found) else f"{label} #{index + 1}")
-    return found
+        labels.append(label if str(label) not in map(str, labels) else f"{label} #{index + 1}")
+    return labels
 
 
 def _label(value: Any) -> Label:
@@ -110,12 +110,12 @@ def _label(value: Any) -> Label:
 
 def identifiers(names: Sequence[object]) -> list[str]:
     """Return names as they can stand in a command's places."""
-    found: list[str] = []
+    identifiers: list[str] = []
     for name in names:
         word = re.sub(r"\W", "_", str(name), flags=re.ASCII)
         word = word if word[:1].isalpha() else f"_{word}"
-        found.append(word if word not in found else f"{word}_{len(found) + 1}")
-    return found
+        identifiers.append(word if word not in identifiers else f"{word}_{len(identifiers) + 1}")
+    return identifiers
 
 
 def described(name: str, kind: str, *words: str, places: Sequence[str] = (), setup: str = "", is_test: bool = False) -> dict[str, object]:

@@ -14,10 +14,10 @@ from pathlib import Path
 
 def _backend(named: str) -> object:
     module, _, attributes = named.partition(":")
-    found = importlib.import_module(module)
+    backend = importlib.import_module(module)
     for attribute in filter(None, attributes.split(".")):
-        found = getattr(found, attribute)
-    return found
+        backend = getattr(backend, attribute)
+    return backend
 
 
 def _is_missing(requirement: str) -> bool:
@@ -38,8 +38,8 @@ def _answer(backend: object) -> dict[str, object]:
         tell = getattr(backend, f"prepare_metadata_for_build_{kind}", None)
         if tell is not None:
             with tempfile.TemporaryDirectory() as folder:
-                told = importlib.metadata.Distribution.at(Path(folder, tell(folder)))
-                return {"name": told.metadata["Name"], "version": told.version, "requirements": told.requires or []}
+                distribution = importlib.metadata.Distribution.at(Path(folder, tell(folder)))
+                return {"name": distribution.metadata["Name"], "version": distribution.version, "requirements": distribution.requires or []}
     return {}
 
 

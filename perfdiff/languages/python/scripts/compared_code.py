@@ -45,13 +45,13 @@ def differing(first: CodeType, second: CodeType) -> Differing:
     """Return the functions in which two codes differ; raise UnlikeError where they differ in anything else."""
     if any(getattr(first, name) != getattr(second, name) for name in _OWN) or len(first.co_consts) != len(second.co_consts):
         raise UnlikeError
-    found: Differing = []
-    for one, other in zip(first.co_consts, second.co_consts, strict=True):
-        if isinstance(one, CodeType) and isinstance(other, CodeType):
-            found += _differing_inside(one, other)
-        elif _exactly(one) != _exactly(other):
+    functions: Differing = []
+    for constant, other in zip(first.co_consts, second.co_consts, strict=True):
+        if isinstance(constant, CodeType) and isinstance(other, CodeType):
+            functions += _differing_inside(constant, other)
+        elif _exactly(constant) != _exactly(other):
             raise UnlikeError
-    return found
+    return functions
 
 
 def _differing_inside(first: CodeType, second: CodeType) -> Differing:
@@ -78,9 +78,9 @@ def _exactly(value: object) -> object:
     if isinstance(value, complex):
         return complex, struct.pack("<dd", value.real, value.imag)
     if isinstance(value, (tuple, frozenset)):
-        return type(value), [_exactly(one) for one in value]  # sets as they are walked through
+        return type(value), [_exactly(element) for element in value]  # sets as they are walked through
     if isinstance(value, slice):
-        return slice, [_exactly(one) for one in (value.start, value.stop, value.step)]
+        return slice, [_exactly(bound) for bound in (value.start, value.stop, value.step)]
     if value is None or value is Ellipsis or isinstance(value, (bool, int, str, bytes)):
         return type(value), value
     raise UnlikeError

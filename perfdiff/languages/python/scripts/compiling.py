@@ -19,11 +19,11 @@ _MOST_ALONE = 100  # files; fewer are compiled before further processes have sta
 
 def _modules(root: str) -> list[str]:
     """Return the modules below a folder."""
-    found: list[str] = []
+    modules: list[str] = []
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if name not in _LEFT_OUT and not Path(folder, name, "pyvenv.cfg").exists()]
-        found.extend(str(Path(folder, name)) for name in names if name.endswith(".py"))
-    return found
+        modules.extend(str(Path(folder, name)) for name in names if name.endswith(".py"))
+    return modules
 
 
 def _compiled(file: str) -> list[object] | None:
@@ -54,7 +54,7 @@ def main() -> None:
 
         with multiprocessing.Pool(len(os.sched_getaffinity(0))) as pool:
             failed = pool.map(_compiled, files, chunksize=20)
-    sys.stdout.write(json.dumps([[each for each in failed if each], [*filter(os.path.lexists, missing)]]))
+    sys.stdout.write(json.dumps([[failure for failure in failed if failure], [*filter(os.path.lexists, missing)]]))
 
 
 if __name__ == "__main__":

@@ -28,14 +28,14 @@ _EPILOGUE = frozenset(dis.opmap[name] for name in ("CALL_INTRINSIC_1", "RERAISE"
 
 def codes(code: CodeType, scope: str, function: str) -> list[tuple[int, str, str, list[int]]]:
     """Return a code and those in it; `scope` is the name before a nested function's own, `function` what its lines belong to."""
-    found = [(code.co_firstlineno, code.co_name, function, _lines(code))]
+    described = [(code.co_firstlineno, code.co_name, function, _lines(code))]
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             is_part = inner.co_name in _PARTS or inner.co_name.startswith(_SCOPES)
             name = scope if is_part else f"{scope}.{inner.co_name}".lstrip(".")
             is_function = inner.co_flags & _FUNCTION and not is_part
-            found += codes(inner, name, name if is_function else function)
-    return found
+            described += codes(inner, name, name if is_function else function)
+    return described
 
 
 def _lines(code: CodeType) -> list[int]:
@@ -55,14 +55,14 @@ def _begins(code: CodeType, line: int) -> bool:
 def main() -> None:
     """Describe the files that standard input names."""
     warnings.simplefilter("ignore")  # of invalid escapes, which the program's own run may tell
-    tree, found = Path(sys.argv[1]), {}
+    tree, described = Path(sys.argv[1]), {}
     for file in json.load(sys.stdin):
         try:
             code = compile((tree / file).read_bytes(), file, "exec", dont_inherit=True)
         except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
             continue  # nothing of it can be imported
-        found[file] = codes(code, "", _MODULE)
-    json.dump(found, sys.stdout)
+        described[file] = codes(code, "", _MODULE)
+    json.dump(described, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@ import sysconfig
 
 def _package(name: str) -> str | None:
     """Return the folder of a package that this interpreter finds."""
-    found = importlib.util.find_spec(name)
-    return found.submodule_search_locations[0] if found and found.submodule_search_locations else None
+    spec = importlib.util.find_spec(name)
+    return spec.submodule_search_locations[0] if spec and spec.submodule_search_locations else None
 
 
 def _bundled_wheels() -> str | None:
