@@ -32,10 +32,9 @@ app = options.application()
 _HELP = """
 Check a revision against saved annotations or trends, without building or running the version that they were learnt from.
 
-FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON, usually kept in git. Check a revision (by default the
-working tree), which is built and run; or, against annotations, samples, as for `perfdiff annotate`. An annotation is violated if calls
-cost more at equal inputs than it says, beyond the smallest effect of interest and beyond chance. Trends are violated if a cluster of
-lines grows by a higher power than it did, or a new cluster by a higher power than all others; nothing is timed.
+FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON. A revision (by default the working tree) is built and run;
+annotations may be held against samples as well. An annotation is violated if calls cost more at equal inputs than it says; trends are
+violated if a cluster of lines grows by a higher power than it did.
 
 \b
   perfdiff annotate v1.2 -o perf/annotations
@@ -46,8 +45,8 @@ lines grows by a higher power than it did, or a new cluster by a higher power th
   perfdiff check perf/annotations --delay db=2ms
   perfdiff check perf/annotations --sweep db=0..10ms --plot sweep.svg
 
-With --delay, --bandwidth or --failures, a service of the configuration answers late, slowly or not at all while the workloads run.
---sweep runs them at several delays, and reports how often each function passes and for how many of the service's answers it waits.
+With --delay, --bandwidth or --failures, a service answers late, slowly or not at all while the workloads run. --sweep runs them at several
+delays, and tells for how many of the service's answers each function waits.
 
 \b
 Exit codes:

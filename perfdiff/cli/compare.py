@@ -27,19 +27,14 @@ _PAIR = 2
 _HELP = """
 Compare two sets of recorded calls, function by function, or of other tools' results or profiles, without sources.
 
-Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` writes it, or Freud's binary logs: a folder with `idcm_*.bin`,
-or one file. Functions are matched by name. If an experiment has two sides, BASE_SAMPLES uses its base and HEAD_SAMPLES its head; the
-same folder given twice is analysed as it was measured. Each run, and each log, is one run for the statistics.
+Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` writes it, or Freud's binary logs. Functions are matched by name.
+Of an experiment with two sides, BASE_SAMPLES uses base and HEAD_SAMPLES head.
 
 Results of other tools are files of Google Benchmark, pytest-benchmark, asv, hyperfine, JMH (JSON), phpbench (XML dump) or Go (text), one
-a side, or a folder of them with a file for each session. Each benchmark at each of its parameters is judged by all its repetitions.
+a side, or a folder of them with a file for each session. Profiles by sampling are folded stacks, text of `perf script`, pprof or
+speedscope, one a side, or a folder of them with a file for each run: which functions take more beside the others, in any language.
 
-Profiles by sampling are folded stacks (py-spy, async-profiler, inferno, …), text of `perf script`, pprof (Go, …) or speedscope, one a side,
-or a folder of them with a file for each run. They tell which functions take more beside the others, in any language, and never that nothing
-is slower.
-
-Alternatively, give folders with parts that `perfdiff record` wrote on any number of hosts: two revisions in them are compared within
-kinds of hosts. --base and --head say which is which; otherwise the order of two folders does, or git if a repository is at hand.
+Or give folders with parts that `perfdiff record` wrote on any number of hosts; --base and --head say which revision is which.
 
 \b
   perfdiff compare lab/v1 lab/v2 -o report.html
