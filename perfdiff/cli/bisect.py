@@ -86,10 +86,10 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with project.progress() as progress:
             request = requests.request((good, bad), project, overrides, progress)
             from perfdiff.searches import bisecting, growth_bisect
-            from perfdiff.searches.question import Question
+            from perfdiff.searches.question import SearchQuestion
 
             named = functools.partial(is_named, function) if function else None
-            question = Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
+            question = SearchQuestion(request, function, named, metric, confidence, first_parent, tuple(path or ()))
             outcome: Outcome | None = None
             if by_growth:
                 bisection = growth_bisect.bisect(question, progress)

@@ -17,12 +17,12 @@ from perfdiff.records.remote import place
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.assertion import Assertion
     from perfdiff.analysis.annotations.sweep import Sweep
-    from perfdiff.analysis.series import Checked
+    from perfdiff.analysis.series import CheckedAssertions
     from perfdiff.analysis.trends.assertions import GrowthAssertion, SavedTrends
     from perfdiff.config import CompareConfig
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
     from perfdiff.report.check import AnyChecked
     from perfdiff.request import Request
 
@@ -125,7 +125,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if not isinstance(rules, list):
             _refuse_of_trends(subjects or [], chosen, plot or save, worse)
         with project.progress() as progress:
-            recorded: Recorded | None = None
+            recorded: RecordedExperiment | None = None
             checked: AnyChecked | Sweep
             if isinstance(rules, list):
                 if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
@@ -145,15 +145,15 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 
 def _held_against(
-    rules: list[Annotation], recorded: Recorded, worse: Worse, limits: CompareConfig, progress: Progress
-) -> Checked[Assertion] | Sweep:
+    rules: list[Annotation], recorded: RecordedExperiment, worse: Worse, limits: CompareConfig, progress: Progress
+) -> CheckedAssertions[Assertion] | Sweep:
     from perfdiff.analysis.annotations.sweep import check_worse
 
     progress.stage("checking", None)
     return check_worse(rules, recorded, links(worse), limits)
 
 
-def _trends_held_against(saved: SavedTrends, asked: Request, progress: Progress) -> Checked[GrowthAssertion]:
+def _trends_held_against(saved: SavedTrends, asked: Request, progress: Progress) -> CheckedAssertions[GrowthAssertion]:
     """Count the places of a revision and hold their trends against saved ones; raise PerfdiffError where that cannot be done."""
     from perfdiff import trending
     from perfdiff.analysis.trends.assertions import check_trends
@@ -177,10 +177,10 @@ def _refuse_of_trends(subjects: list[str], form: Form, other: Path | str | None,
 
 def _report(checked: AnyChecked | Sweep) -> Any:
     """Return the module that tells of it: `text`, `answer` and `json_document`."""
-    from perfdiff.analysis.series import Checked
+    from perfdiff.analysis.series import CheckedAssertions
     from perfdiff.report import check, sweep
 
-    return check if isinstance(checked, Checked) else sweep
+    return check if isinstance(checked, CheckedAssertions) else sweep
 
 
 def _written(checked: AnyChecked | Sweep, form: Form, output_file: Path | None) -> str:

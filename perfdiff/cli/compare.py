@@ -1,4 +1,4 @@
-"""`perfdiff compare BASE HEAD` and `perfdiff compare PARTS…`: compare recorded calls, or other tools' results, without any source."""
+"""`perfdiff compare BASE HEAD` and `perfdiff compare PARTS…`: recorded calls, other tools' results, profiles, without any source."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from perfdiff.records.remote import place
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
 
 app = options.application()
 
 _PAIR = 2
 
 _HELP = """
-Compare two sets of recorded calls, function by function, or of other tools' results, without sources.
+Compare two sets of recorded calls, function by function, or of other tools' results or profiles, without sources.
 
 Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` writes it, or Freud's binary logs. Functions are matched by name.
 Of an experiment with two sides, BASE_SAMPLES uses base and HEAD_SAMPLES head.
@@ -33,12 +33,16 @@ Of an experiment with two sides, BASE_SAMPLES uses base and HEAD_SAMPLES head.
 Results of other tools are files of Google Benchmark, pytest-benchmark, asv, hyperfine, JMH (JSON), phpbench (XML dump) or Go (text), one
 a side, or a folder of them with a file for each session.
 
+Profiles by sampling are folded stacks (py-spy, async-profiler, inferno, …), text of `perf script`, pprof (Go, …) or speedscope. They tell
+which functions take more beside the others, in any language, and never that nothing is slower.
+
 Or give folders with parts that `perfdiff record` wrote on any number of hosts; --base and --head say which revision is which.
 
 \b
   perfdiff compare lab/v1 lab/v2 -o report.html
   perfdiff compare logs-of-v1/ logs-of-v2/
   perfdiff compare google-v1.json google-v2.json -o report.html
+  perfdiff compare profiles-of-v1/ profiles-of-v2/
   perfdiff compare --base v1.2 --head v1.3 collected/*
 """
 
@@ -97,7 +101,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         raise typer.Exit(consequences.exit_code(outcome, strict=strict))
 
 
-def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
+def _recorded(wished: Wished, room: Path, progress: Progress) -> RecordedExperiment:
     """Return what the folders or files hold of base and head."""
     if wished.says_so or fleet.is_fleet(wished.folders):
         return fleet.pooled(wished, room, progress)
@@ -113,12 +117,14 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
         given = f"'{missing[0]}' is not there" if missing else f"folders of samples are two, not {len(wished.folders)}"
         raise UsageError(f"{given}: give base's and head's, or folders with parts of a fleet", slug="samples-missing")
     first, second = wished.folders
+    if (profiles := samples.profiles(first, second)) is not None:
+        return profiles
     if samples.are_results(first, second):
         return samples.results(first, second)
     return samples.load_pair(first, second)
 
 
-def compared(recorded: Recorded, overrides: Overrides, progress: Progress) -> Outcome:
+def compared(recorded: RecordedExperiment, overrides: Overrides, progress: Progress) -> Outcome:
     """Compare both sides of what was recorded, by the thresholds that hold where the user stands."""
     config = options.configured(Path.cwd(), overrides)
     from perfdiff.clustered import judges

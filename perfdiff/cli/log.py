@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from perfdiff.analysis.annotations.history import Recording
-    from perfdiff.analysis.series import History
+    from perfdiff.analysis.series import FunctionHistory
     from perfdiff.analysis.trends.growth_history import Counted
     from perfdiff.records.relay import Relay
 
@@ -97,7 +97,7 @@ def _is_growth(metrics: Sequence[str]) -> bool:
 
 def history_of(
     function: str, recordings: Sequence[Recording], metrics: Sequence[str], config: CompareConfig, relay: Relay | None = None
-) -> History:
+) -> FunctionHistory:
     """Return the history of the one function that is meant; raise UsageError where no revision has it, or the newest several."""
     from perfdiff.analysis.annotations.history import history
 
@@ -106,7 +106,7 @@ def history_of(
     return history(name, file, recordings, metrics, config, relay=relay)
 
 
-def growth_of(function: str, counted: Sequence[Counted], config: CompareConfig) -> History:
+def growth_of(function: str, counted: Sequence[Counted], config: CompareConfig) -> FunctionHistory:
     """Return how what the one function that is meant executes grew; raise as `history_of`, or MeasurementError: `no-feature`."""
     from perfdiff.analysis.trends.growth_history import growth_history
 

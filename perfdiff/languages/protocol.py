@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from perfdiff.records.differences import ChangeReason, Entity, Skipped
+from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.places import Place
@@ -162,7 +162,7 @@ class Program:
 
     functions: Mapping[str, FunctionDefinition]
     declarations: Mapping[str, Declaration]
-    problems: tuple[Skipped, ...]
+    problems: tuple[SkippedFunction, ...]
 
 
 @dataclass(frozen=True, slots=True)

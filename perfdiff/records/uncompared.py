@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Uncompared(StrEnum):
+class UncomparedReason(StrEnum):
     """Why a difference is not compared."""
 
     BUILD = "build"  # a build command that was guessed decides it
@@ -24,9 +24,9 @@ class Uncompared(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ComparisonGap:
     """Files or folders that differ, or workloads, `why` that is not compared, and how many times as long head takes, if that is seen."""
 
-    why: Uncompared
+    why: UncomparedReason
     names: tuple[str, ...]
     ratio: float = 1.0

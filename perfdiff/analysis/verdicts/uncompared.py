@@ -7,41 +7,41 @@ from collections.abc import Sequence
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.records.uncompared import Difference, Uncompared
+from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
 
-def of_what_was_compared(conclusion: Conclusion, uncompared: Sequence[Difference]) -> Conclusion:
+def of_what_was_compared(conclusion: Conclusion, uncompared: Sequence[ComparisonGap]) -> Conclusion:
     """Return a conclusion that says nothing of what differs and was not compared."""
     if not uncompared or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
         return conclusion
     return conclusion.opened(_claimed(uncompared[0]))
 
 
-def _claimed(difference: Difference) -> Claim:
+def _claimed(difference: ComparisonGap) -> Claim:
     names = difference.names
     match difference.why:
-        case Uncompared.BUILD:
+        case UncomparedReason.BUILD:
             claimed = claim("uncompared-build", names=names)
-        case Uncompared.ABSENT:
+        case UncomparedReason.ABSENT:
             claimed = claim("uncompared-absent", names=names)
-        case Uncompared.COMMIT:
+        case UncomparedReason.COMMIT:
             claimed = claim("uncompared-commit")
-        case Uncompared.SUBMODULE:
+        case UncomparedReason.SUBMODULE:
             claimed = claim("uncompared-submodule", names=names)
-        case Uncompared.CHECKOUT:
+        case UncomparedReason.CHECKOUT:
             claimed = claim("uncompared-checkout", names=names)
-        case Uncompared.FAILING:
+        case UncomparedReason.FAILING:
             claimed = claim("uncompared-failing", names=names)
-        case Uncompared.SUCCESSION:
+        case UncomparedReason.SUCCESSION:
             claimed = claim("uncompared-succession", names=names, ratio=difference.ratio)
-        case Uncompared.REPEATED:
+        case UncomparedReason.REPEATED:
             claimed = claim("uncompared-repeated", names=names)
-        case Uncompared.BY_HAND:
+        case UncomparedReason.BY_HAND:
             claimed = claim("uncompared-by-hand", names=names, ratio=difference.ratio)
-        case Uncompared.FAILING_BY_HAND:
+        case UncomparedReason.FAILING_BY_HAND:
             claimed = claim("uncompared-failing-by-hand", names=names)
-        case Uncompared.SETUP:
+        case UncomparedReason.SETUP:
             claimed = claim("uncompared-setup", names=names)
-        case Uncompared.FIRST:
+        case UncomparedReason.FIRST:
             claimed = claim("uncompared-first", names=names)
     return claimed
