@@ -15,7 +15,7 @@ from perfdiff import configuration
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.config import Config
 from perfdiff.configuration import tomlfile
-from perfdiff.configuration.settings import TEXT, Setting, of_type
+from perfdiff.configuration.settings import TEXT, SettingKind, of_type
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError, UsageError
 
@@ -39,16 +39,16 @@ def _day(value: object) -> date | None:
 
 
 _text = of_type(TEXT)
-_DAY = Setting("a date, such as 2027-01-31", _day)
+_DAY = SettingKind("a date, such as 2027-01-31", _day)
 _KEYS = {
-    "function": Setting('the name of a function, such as "insert"', _text),
-    "file": Setting('the path of its file, such as "src/list.c"', _text),
-    "metric": Setting('the name of a metric, such as "wall_ns"', _text),
-    "ratio": Setting("head over base, a number above 1, such as 1.4", of_type(Annotated[float, Meta(gt=1, le=sys.float_info.max)])),
-    "interval": Setting("both ends of the ratio's interval, such as [1.3, 1.5]", _interval),
-    "reason": Setting('a text, such as "checks its input now"', _text),
-    "base": Setting('the name of a revision, such as "v1.2"', _text),
-    "head": Setting('the name of a revision, such as "v1.3"', _text),
+    "function": SettingKind('the name of a function, such as "insert"', _text),
+    "file": SettingKind('the path of its file, such as "src/list.c"', _text),
+    "metric": SettingKind('the name of a metric, such as "wall_ns"', _text),
+    "ratio": SettingKind("head over base, a number above 1, such as 1.4", of_type(Annotated[float, Meta(gt=1, le=sys.float_info.max)])),
+    "interval": SettingKind("both ends of the ratio's interval, such as [1.3, 1.5]", _interval),
+    "reason": SettingKind('a text, such as "checks its input now"', _text),
+    "base": SettingKind('the name of a revision, such as "v1.2"', _text),
+    "head": SettingKind('the name of a revision, such as "v1.3"', _text),
     "date": _DAY,
     "until": _DAY,
 }

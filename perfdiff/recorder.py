@@ -23,7 +23,7 @@ import numpy as np
 from perfdiff import processes, storage
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.workshop import dropped
-from perfdiff.collect.choosing.survey import Choice, Priority
+from perfdiff.collect.choosing.survey import Priority, ProbeChoice
 from perfdiff.collect.execution.executor import Command, ProcessExecutor, shell_text
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.recordings.live import Live
@@ -36,7 +36,7 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.guesses import prepared
 from perfdiff.measuring.site import Site, Variant
-from perfdiff.measuring.surveying import Places, surveyed
+from perfdiff.measuring.surveying import SurveyPoints, surveyed
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import parts, plan
 from perfdiff.records.parts import Part, PartFunction
@@ -102,7 +102,7 @@ def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Recor
     if wanted.survey:
         bench, site = prepared(bench)
         with closing(bench.services):
-            site, _ = surveyed(bench, site, Places(bench.points))
+            site, _ = surveyed(bench, site, SurveyPoints(bench.points))
     else:
         site = site_of(bench, bench.workshop.plain())
     site = _chosen(bench, site, wanted)
@@ -123,7 +123,9 @@ def _chosen(bench: Bench, site: Site, wanted: RecordingOrder) -> Site:
     choices = [replace(choice, samples=samples, branches=nothing, far=False) for choice in site.selection.choices]
     if not wanted.survey:
         usual = beginning(probeable, _leaves(site, probeable))
-        choices = [Choice(id_, Priority.SUSPECT, rate, samples, detail=False, far=False, branches=nothing) for id_, rate in usual.items()]
+        choices = [
+            ProbeChoice(id_, Priority.SUSPECT, rate, samples, detail=False, far=False, branches=nothing) for id_, rate in usual.items()
+        ]
     if wanted.functions:
         shown = {id_: pair.shown for id_, pair in probeable.items()}
         choices = [

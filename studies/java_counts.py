@@ -68,7 +68,7 @@ def measure(case: Case, jdk: Jdk, folder: Path) -> tuple[Mapping[str, float], bo
     woven = counting.weave(jdk, tree, [weaving.method_of(probe) for probe in probes], kept)
     runtime = runtime_library.build_timed("gcc", kept)
     counted = start.counting(woven.sheet, woven.outside, agent.build_counting(jdk, runtime, "gcc", kept))
-    reader = places.places(jdk, tree, functions, places.Host(agent.build_lines(jdk, "gcc", kept), ""), kept)
+    reader = places.places(jdk, tree, functions, places.JvmLineCounter(agent.build_lines(jdk, "gcc", kept), ""), kept)
     out, times, seen = folder / "out", dict.fromkeys((BARE, KEPT, SUMS, LINES), float("inf")), []
     for _ in range(RUNS):
         for kind in times:

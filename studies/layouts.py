@@ -34,7 +34,7 @@ from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
-from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.runs.spread import LayoutSpread
 from perfdiff.collect.runs.targets import Target
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -142,7 +142,7 @@ def bench(name: str, count: int, room: Path, seed: int, *, control: bool) -> Ite
             for number in range(1, count):
                 upkeep.lay_out(built.tree, number, partial(written_again, built))
         else:
-            spread = Spread({Side.BASE: Layouts(built, dict(os.environ), Path(own), count)}, upkeep, seed, count)
+            spread = LayoutSpread({Side.BASE: Layouts(built, dict(os.environ), Path(own), count)}, upkeep, seed, count)
             spread.grow(count)
             count = spread.count
         yield Bench(asked, built, upkeep, count, (time.monotonic() - started) / max(1, count - 1), room, seed)

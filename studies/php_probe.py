@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.languages.c import runtime_library
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.php import extension, interpreters, places, start
 from perfdiff.records import plan
 from perfdiff.records.plan import Mode, ProbePlan
@@ -89,10 +89,10 @@ NAMES = (BARE, UNPROBED, *KINDS, *WORKING)
 class Bench:
     """A PHP with its extensions, and a folder with the program."""
 
-    php: interpreters.Php
+    php: interpreters.PhpInterpreter
     module: Path
     counting: Path
-    reader: Places
+    reader: InterpretedPlaces
     folder: Path
 
     def run(self, name: str) -> float:
@@ -131,12 +131,12 @@ def main() -> None:
         )
 
 
-def bench(php: interpreters.Php, folder: Path) -> Bench:
+def bench(php: interpreters.PhpInterpreter, folder: Path) -> Bench:
     """Build the extensions of a PHP, and write the program."""
     runtime = runtime_library.build_timed("gcc", folder)
     (folder / "main.php").write_text(PROGRAM)
     counter = extension.build_lines(php, "gcc", folder)
-    reader = places.places(folder, ["main.php"], places.Host(php.executable, counter, os.environ), folder / "counted-lines")
+    reader = places.places(folder, ["main.php"], places.PhpLineCounter(php.executable, counter, os.environ), folder / "counted-lines")
     probing, counting = (build(php, runtime, "gcc", folder) for build in (extension.build, extension.build_counting))
     return Bench(php, probing, counting, reader, folder)
 

@@ -92,7 +92,7 @@ def plain(python: Path, tree: Path) -> dict[str, float]:
 def recorded(program: python_programs.Program, python: Path, folder: Path) -> recording.Recording:
     """Return what a counted run recorded."""
     module = extension.build_counting(python, runtimes.library(), "gcc", runtimes.KEPT)
-    reader = places.places(program.tree, {"main.py": "main"}, places.Host(python, module, {}), folder / "lines.sheet")
+    reader = places.places(program.tree, {"main.py": "main"}, places.PythonLineCounter(python, module, {}), folder / "lines.sheet")
     entry = ProbePlan(Mode.SAMPLE, reservoir=CALLS, own=True)
     plan.write(folder / "plan", {probe.id: entry for probe in program.probes})
     sheet = folder / "sheet"

@@ -34,7 +34,7 @@ from perfdiff.measuring import variants
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.site import Site
-from perfdiff.measuring.surveying import Places, surveyed
+from perfdiff.measuring.surveying import SurveyPoints, surveyed
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records import plan
 from perfdiff.records.schema import Phase, Point, Side
@@ -167,7 +167,7 @@ def add(table: figures.Table, name: str, asked: Request, rounds: int, instructio
         pins = resolve(repository, asked.revisions, snapshots=asked.cache / "snapshots", apart=asked.config.own_files(asked.repository))
         bench = Bench(asked, pins, builds, room, asked.packs, ProcessExecutor(), Stopwatch(Silent()))
         with closing(bench.upkeep), closing(bench.services):
-            site, _ = surveyed(bench, site_of(bench, bench.workshop.plain()), Places(bench.points))
+            site, _ = surveyed(bench, site_of(bench, bench.workshop.plain()), SurveyPoints(bench.points))
             server = Server(bench, bench.points[len(bench.points) // 2], targets(bench, site))
             if instructions:
                 server.counts = room / "counts"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import php_programs
 import runtimes
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.php import extension, places
 from perfdiff.records.places import Place
 
@@ -37,7 +37,7 @@ class Project:
 
     tree: Path
     room: Path
-    reader: Places
+    reader: InterpretedPlaces
 
     def run(self, *arguments: str, name: str = "run", timeout: float = 60.0) -> Counts:
         """Run PHP with `arguments` in the tree, and return what it counted."""
@@ -67,7 +67,7 @@ def project(room: Path, sources: Mapping[str, str]) -> Project:
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         (tree / name).write_text(text)
     (room / "runs").mkdir()
-    host = places.Host(php_programs.interpreter().executable, module(), os.environ)
+    host = places.PhpLineCounter(php_programs.interpreter().executable, module(), os.environ)
     return Project(tree, room / "runs", places.places(tree, list(sources), host, room / "lines.sheet"))
 
 

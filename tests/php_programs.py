@@ -27,7 +27,7 @@ LOADS = {"number": Load.FLOATING, "type": Load.TYPE, "enum": Load.TYPE, "file": 
 
 
 @cache
-def interpreter() -> interpreters.Php:
+def interpreter() -> interpreters.PhpInterpreter:
     """Return the PHP of the PATH; skip the test where there is none."""
     if shutil.which("php") is None:
         pytest.skip("needs PHP (Debian: php8.2-cli)")

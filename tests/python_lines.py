@@ -11,7 +11,7 @@ from pathlib import Path
 
 import python_programs
 import runtimes
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.python import extension, places
 from perfdiff.records.places import Place
 
@@ -38,7 +38,7 @@ class Project:
     tree: Path
     python: Path
     room: Path
-    reader: Places
+    reader: InterpretedPlaces
 
     def run(self, command: str, name: str = "run") -> Counts:
         """Run a shell command in the tree, with `$PYTHON` as its interpreter, and return what it counted."""
@@ -63,7 +63,9 @@ def project(room: Path, python: Path, sources: Mapping[str, str]) -> Project:
     (room / "runs").mkdir()
     modules = {name: name.removesuffix(".py").replace("/", ".") for name in sources}
     own = python_programs.environment(room / "venv", python)
-    return Project(tree, own, room / "runs", places.places(tree, modules, places.Host(own, library(python), {}), room / "lines.sheet"))
+    return Project(
+        tree, own, room / "runs", places.places(tree, modules, places.PythonLineCounter(own, library(python), {}), room / "lines.sheet")
+    )
 
 
 @cache

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfdiff.errors import RevisionError
-from perfdiff.revisions.history import History, bisected_good, changed_files, history, inert_files
+from perfdiff.revisions.history import CommitHistory, bisected_good, changed_files, history, inert_files
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
 from programs import git
@@ -35,14 +35,14 @@ def project(tmp_path: Path) -> Path:
 
 def between(
     project: Path, good: str = "good", bad: str = "HEAD", *, first_parent: bool = False, paths: tuple[str, ...] = (), command: str = "make"
-) -> History:
+) -> CommitHistory:
     repository = find_repository(project)
     pins = resolve(repository, (good, bad), snapshots=project.parent / "snapshots")
     inert = inert_files(repository, ("bench",), (command,))
     return history(pins.base, pins.head, first_parent=first_parent, paths=paths, inert=inert)
 
 
-def ids(found: History) -> list[str]:
+def ids(found: CommitHistory) -> list[str]:
     return [each.id for each in found.commits]
 
 

@@ -25,7 +25,7 @@ from perfdiff.collect.built.reach import reached
 from perfdiff.collect.choosing import calling, census, folding, rates, survey, tally
 from perfdiff.collect.choosing.rates import Rate
 from perfdiff.collect.choosing.subjects import Subjects
-from perfdiff.collect.choosing.survey import Budget, Fold, Priority, Selection, Survey
+from perfdiff.collect.choosing.survey import Budget, Fold, Priority, ProbeSelection, Survey
 from perfdiff.collect.counts import counting
 from perfdiff.collect.execution import kernel, printed
 from perfdiff.collect.execution.executor import TAIL_BYTES, Command, Execution, ProcessExecutor
@@ -829,7 +829,7 @@ def test_callers_of_folded_functions_are_affected_by_them() -> None:
     found = folding.stood_in_for(subjects, [fold]).pairs
     assert {id_: found[id_].change for id_ in (2, 3, 4)} == {2: Change.AFFECTED, 3: Change.CHANGED, 4: Change.ADDED}
     assert (words(found[2].reasons), words(found[2].culprits)) == (("holds function pop, which changed (a.c:1)",), ("function pop",))
-    skipped = folding.untimed(subjects, Selection((), (fold,), {2: (3,)}))
+    skipped = folding.untimed(subjects, ProbeSelection((), (fold,), {2: (3,)}))
     why = "called, but too often for what a call takes to be timed by itself: its time counts as that of"
     assert {each.name: each.reason for each in skipped} == {"pop": f"{why} `step`, `run`, `new`", "step": f"{why} `run`"}
     (note,) = folding.note(subjects, [fold])

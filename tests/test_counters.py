@@ -186,7 +186,7 @@ def test_without_libpapi_nothing_is_counted_and_the_remedy_is_told(monkeypatch: 
 @pytest.mark.parametrize(("pmu", "remedy"), [(Pmu.ABSENT, "software PMU"), (Pmu.FORBIDDEN, "perf_event_paranoid")])
 def test_machine_without_counters_counts_none_by_default_and_says_why(monkeypatch: pytest.MonkeyPatch, pmu: Pmu, remedy: str) -> None:
     monkeypatch.setattr(machine, "pmu", lambda: pmu)
-    assert counters.choose(CountersConfig()) == counters.Choice()
+    assert counters.choose(CountersConfig()) == counters.ChosenEvents()
     assert remedy in counters.hardware_reason(None)[1]
 
 

@@ -19,7 +19,7 @@ from perfdiff.cli.exits import ExitCode
 from perfdiff.config import BuildConfig
 from perfdiff.errors import BuildError
 from perfdiff.languages.java import homes
-from perfdiff.languages.java.homes import Homes
+from perfdiff.languages.java.homes import JdkHomes
 from perfdiff.languages.java.project import JavaProject, start
 from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.records.schema import Phase, Side
@@ -145,7 +145,7 @@ def built(checkout: Path, command: str, cache: Path) -> Built:
         variant=Phase.PLAIN,
         config=BuildConfig(command),
         environment=environment(),
-        workplace=Homes(JavaConfig(), checkout, environment()),
+        workplace=JdkHomes(JavaConfig(), checkout, environment()),
     )
     return build(request, BuildCache(cache))
 

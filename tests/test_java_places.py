@@ -15,8 +15,8 @@ import runtimes
 from perfdiff.errors import RecordingError
 from perfdiff.languages.java import agent
 from perfdiff.languages.java.index import index
-from perfdiff.languages.java.places import Host, places
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.java.places import JvmLineCounter, places
+from perfdiff.languages.line_counts import InterpretedPlaces
 
 pytestmark = pytest.mark.integration
 
@@ -87,15 +87,15 @@ public class Main {
 """
 
 
-def reader(folder: Path, files: Mapping[str, str]) -> Places:
+def reader(folder: Path, files: Mapping[str, str]) -> InterpretedPlaces:
     """Compile a tree and return what reads the counts of its lines."""
     jdk, tree = java_programs.jdk(), folder / "tree"
     java_programs.compiled(tree, jdk, files, "-g")
     program = index(tree, jdk, depth=0, cache=None, helpers=runtimes.KEPT)
-    return places(jdk, tree, program.functions.values(), Host(agent.build_lines(jdk, "gcc", runtimes.KEPT), ""), runtimes.KEPT)
+    return places(jdk, tree, program.functions.values(), JvmLineCounter(agent.build_lines(jdk, "gcc", runtimes.KEPT), ""), runtimes.KEPT)
 
 
-def run(found: Places, folder: Path, *arguments: str, status: int = 0) -> dict[tuple[str, int], int]:
+def run(found: InterpretedPlaces, folder: Path, *arguments: str, status: int = 0) -> dict[tuple[str, int], int]:
     """Run the program once; return how often each place ran, by function and line, none of those that did not."""
     out = folder / f"out{len(list(folder.glob('out*')))}"
     out.mkdir()
@@ -108,14 +108,14 @@ def run(found: Places, folder: Path, *arguments: str, status: int = 0) -> dict[t
 
 
 @pytest.fixture(scope="module")
-def main(tmp_path_factory: pytest.TempPathFactory) -> tuple[Places, Path]:
+def main(tmp_path_factory: pytest.TempPathFactory) -> tuple[InterpretedPlaces, Path]:
     """The program above, and where it lies."""
     folder = tmp_path_factory.mktemp("main")
     return reader(folder, {"app/Main.java": MAIN}), folder
 
 
 @pytest.fixture(scope="module")
-def one(main: tuple[Places, Path]) -> dict[tuple[str, int], int]:
+def one(main: tuple[InterpretedPlaces, Path]) -> dict[tuple[str, int], int]:
     """What it counts with one thread."""
     return run(*main, "1")
 
@@ -124,7 +124,7 @@ def line(text: str) -> int:
     return next(number for number, each in enumerate(MAIN.splitlines(), 1) if text in each)
 
 
-def test_lines_of_all_threads_are_counted_exactly(main: tuple[Places, Path]) -> None:
+def test_lines_of_all_threads_are_counted_exactly(main: tuple[InterpretedPlaces, Path]) -> None:
     counts = run(*main, "8")
     inner = "app.Main.inner(int)"
     assert counts[inner, line("sum += i")] == 8 * 1000 * 10
@@ -135,7 +135,7 @@ def test_lines_of_all_threads_are_counted_exactly(main: tuple[Places, Path]) -> 
     assert counts == halted | {("app.Main.main(String[])", line("System.exit")): 1}
 
 
-def test_lines_belong_to_functions_as_users_write_them(main: tuple[Places, Path], one: dict[tuple[str, int], int]) -> None:
+def test_lines_belong_to_functions_as_users_write_them(main: tuple[InterpretedPlaces, Path], one: dict[tuple[str, int], int]) -> None:
     assert one["app.Main.lambda(int).lambda1", line("return x")] == 1
     assert one["app.Main.lambda(int)", line("IntUnaryOperator twice")] == 1
     assert one["app.Main.Inner.get()", line("return kept")] == 1

@@ -12,7 +12,7 @@ import java_programs
 import runtimes
 from java_programs import Program
 from perfdiff.languages.java import agent, calibrating
-from perfdiff.languages.java.calibrating import Costs
+from perfdiff.languages.java.calibrating import JvmProbeCosts
 from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import calls, edges
 
@@ -195,7 +195,7 @@ def test_constructors_initialisers_and_classes_of_all_kinds_are_recorded(make: M
 
 def test_what_the_way_to_a_probe_costs_is_taken_off(make: Make) -> None:
     program = make(NESTED, {LEAF: [], MIDDLE: []})
-    added = Costs(counted_ns=4e6, timed_ns=2e6, inside_ns=1e6, passed_ns=0.0)
+    added = JvmProbeCosts(counted_ns=4e6, timed_ns=2e6, inside_ns=1e6, passed_ns=0.0)
     record = program.run(costs=added.text).only
     for cost, ns in (("counted_ns", 4e6), ("timed_ns", 2e6), ("timed_inner_ns", 1e6), ("sampled_ns", 2e6), ("sampled_inner_ns", 1e6)):
         assert getattr(record.costs, cost) == pytest.approx(ns, rel=0.02)

@@ -16,7 +16,7 @@ from perfdiff.configuration import Overrides, shellwords
 from perfdiff.errors import BuildError
 from perfdiff.languages.dependencies import changes as dependency_changes
 from perfdiff.languages.java import ant, buildtools, complaints, dependencies, homes, jvms
-from perfdiff.languages.java.homes import Homes
+from perfdiff.languages.java.homes import JdkHomes
 from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.project import JavaProject, start
 from perfdiff.languages.java.traits import JavaConfig
@@ -290,7 +290,7 @@ def test_builds_and_workloads_find_the_same_jdk(tmp_path: Path, jdk: Jdk) -> Non
     beside = tmp_path / "build"
     tree = beside / "source"
     tree.mkdir(parents=True)
-    made = Homes(JavaConfig(str(jdk.home)), tmp_path, environment())
+    made = JdkHomes(JavaConfig(str(jdk.home)), tmp_path, environment())
     prepared = made.prepare(beside, tree, tree, {"PATH": "/usr/bin:/bin"})
     assert made.finish(beside, tree, tree, {}) == ()
     assert homes.read(beside).home == jdk.home
@@ -303,12 +303,12 @@ def test_builds_and_workloads_find_the_same_jdk(tmp_path: Path, jdk: Jdk) -> Non
 
 def test_a_jdk_is_named_relative_to_the_project_or_to_home(tmp_path: Path, jdk: Jdk) -> None:
     (tmp_path / "jdk").symlink_to(jdk.home)
-    assert Homes(JavaConfig("jdk"), tmp_path, {}).jdk.release == jdk.release
+    assert JdkHomes(JavaConfig("jdk"), tmp_path, {}).jdk.release == jdk.release
 
 
 def test_a_kept_build_whose_jdk_is_gone_is_made_again(tmp_path: Path, jdk: Jdk) -> None:
     (tmp_path / "jdk").symlink_to(jdk.home)
-    made = Homes(JavaConfig("jdk"), tmp_path, {})
+    made = JdkHomes(JavaConfig("jdk"), tmp_path, {})
     made.finish(tmp_path, tmp_path, tmp_path, {})
     (tmp_path / "jdk").unlink()
     assert made.broken(tmp_path) == f"the JDK {tmp_path / 'jdk'} is gone"
@@ -319,7 +319,7 @@ def test_only_a_jre_is_an_error_that_says_what_to_install(tmp_path: Path, jdk: J
     (tmp_path / "jre/bin/java").symlink_to(jdk.java)
     for config, variables in ((JavaConfig("jre"), {}), (JavaConfig(), {"PATH": str(tmp_path / "jre/bin")})):
         with pytest.raises(BuildError, match="default-jdk-headless") as raised:
-            _ = Homes(config, tmp_path, variables).identity
+            _ = JdkHomes(config, tmp_path, variables).identity
         assert raised.value.slug == "no-jdk"
         assert "JRE" in str(raised.value)
 

@@ -134,7 +134,7 @@ def run(library: Path, tmp_path: Path) -> Run:
         folder.mkdir()
         plan.write(folder / "plan", {1: SAMPLED})
         steering = {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan"), "PERFDIFF_SEED": "7"}
-        steering |= counters.Choice(events).steering() | {"LD_LIBRARY_PATH": str(library)}
+        steering |= counters.ChosenEvents(events).steering() | {"LD_LIBRARY_PATH": str(library)}
         ended = subprocess.run([program], env=os.environ | steering, capture_output=True, timeout=60, check=False)
         assert (ended.returncode, ended.stderr) == (0, b"")
         return [recording.read(path) for path in sorted(folder.glob("*.pdrec"))]

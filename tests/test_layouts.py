@@ -24,7 +24,7 @@ from perfdiff.build.masquerade import set_up_masquerade
 from perfdiff.build.patterns import Pattern
 from perfdiff.collect.built.workshop import Workshop
 from perfdiff.collect.execution.executor import Command, ProcessExecutor
-from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.runs.spread import LayoutSpread
 from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import BuildConfig
 from perfdiff.languages.c.pack import C
@@ -93,7 +93,7 @@ class Varied:
     """A build whose tree is in one of its layouts at a time."""
 
     built: Built
-    spread: Spread
+    spread: LayoutSpread
 
     def __iter__(self) -> Iterator[Path]:
         """Yield the build's folder in each layout."""
@@ -108,7 +108,7 @@ class Varied:
 
 def varied(built: Built, cache: BuildCache, *, count: int = COUNT, seed: int = 1, asked: int = COUNT) -> Varied:
     room = Path(tempfile.mkdtemp(dir=cache.root))
-    spread = Spread({Side.BASE: Layouts(built, ENVIRONMENT, room, count)}, Upkeep(), seed, count)
+    spread = LayoutSpread({Side.BASE: Layouts(built, ENVIRONMENT, room, count)}, Upkeep(), seed, count)
     spread.grow(asked)
     return Varied(built, spread)
 
@@ -493,7 +493,7 @@ def test_sides_of_one_revision_are_built_and_laid_out_once(cache: BuildCache, tm
     shop = Workshop(by_side, BuildConfig("make"), ENVIRONMENT, cache, cache.root, tmp_path, Packs(C(cache.root / "units")), Silent())
     plain = shop.plain()
     assert plain[Side.BASE].tree == plain[Side.HEAD].tree
-    spread = Spread(shop.layouts(plain, COUNT), Upkeep(), 1, COUNT)
+    spread = LayoutSpread(shop.layouts(plain, COUNT), Upkeep(), 1, COUNT)
     spread.grow(COUNT)
     assert spread.notes == ()
     assert {printed(made) for made in Varied(plain[Side.HEAD], spread)} == {PRINTED}

@@ -35,7 +35,7 @@ from perfdiff.collect.serving.requests import Failures
 from perfdiff.config import CompareConfig, RequestConfig, RequestMix
 from perfdiff.errors import ConfigError, WorkloadError
 from perfdiff.load import results
-from perfdiff.load.client import Answer, Client, send_in_turns
+from perfdiff.load.client import Client, RequestOutcome, send_in_turns
 from perfdiff.load.plan import Planned, plan
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import Edges, Experiment, Phase, Point, Run, Side, Totals
@@ -250,7 +250,7 @@ def serving(*parts: bytes, repeated: bytes = b"", stays: bool = False) -> Iterat
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def answered(client: Client, method: str = "GET", count: int = 1) -> list[Answer]:
+def answered(client: Client, method: str = "GET", count: int = 1) -> list[RequestOutcome]:
     return client.send([Planned(0, method, "/x", {}, b"")] * count)
 
 

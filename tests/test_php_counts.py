@@ -77,7 +77,7 @@ def counted(
 ) -> Outcome:
     """Run a program with probes in some functions, all calls of which are counted and kept. What lies in `vendor` is not the project's."""
     program = php_programs.program(room, {"main.php": main, "vendor/lib.php": LIB}, probed)
-    host = places.Host(php_programs.interpreter().executable, php_lines.module(), os.environ)
+    host = places.PhpLineCounter(php_programs.interpreter().executable, php_lines.module(), os.environ)
     reader = places.places(program.tree, ["main.php"], host, room / "lines.sheet")
     ready = replace(program, module=module())
     entry = ProbePlan(Mode.SAMPLE, reservoir=1000, own=True)

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 from perfdiff.languages.php import engines, owners
-from perfdiff.languages.php.engines import Engine
+from perfdiff.languages.php.engines import PhpEngine
 from perfdiff.records.places import Place
 from php_sources import program
 
@@ -40,8 +40,8 @@ def test_what_watches_each_call_is_told(tmp_path: Path) -> None:
 
 
 def test_a_program_that_says_something_else_is_told_of_as_nothing(tmp_path: Path) -> None:
-    assert engines.ask(answering(tmp_path, "no"), os.environ) == Engine(False, False, "", (), ())
-    assert engines.ask(tmp_path / "missing", os.environ) == Engine(False, False, "", (), ())
+    assert engines.ask(answering(tmp_path, "no"), os.environ) == PhpEngine(False, False, "", (), ())
+    assert engines.ask(tmp_path / "missing", os.environ) == PhpEngine(False, False, "", (), ())
 
 
 def test_lines_of_closures_and_of_a_files_own_code_go_by_the_names_that_users_write(tmp_path: Path) -> None:

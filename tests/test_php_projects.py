@@ -16,8 +16,8 @@ from perfdiff.errors import BuildError, ConfigError, StoreError
 from perfdiff.exploring import Tryout
 from perfdiff.languages.dependencies import changes
 from perfdiff.languages.php import homes, packages
-from perfdiff.languages.php.homes import Homes
-from perfdiff.languages.php.interpreters import Php
+from perfdiff.languages.php.homes import PhpHomes
+from perfdiff.languages.php.interpreters import PhpInterpreter
 from perfdiff.languages.php.project import PhpProject
 from perfdiff.languages.php.project import script as script_of
 from perfdiff.languages.php.traits import PhpConfig
@@ -136,14 +136,14 @@ def test_versions_of_packages_are_those_installed_else_those_locked(tmp_path: Pa
 def test_what_a_build_runs_under_is_kept_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "php9"
     program.write_text("")
-    php = Php(program, "8.2.1", (8, 2), False, "API", None)
-    monkeypatch.setattr(Homes, "php", property(lambda _: php))
+    php = PhpInterpreter(program, "8.2.1", (8, 2), False, "API", None)
+    monkeypatch.setattr(PhpHomes, "php", property(lambda _: php))
     place = tree(tmp_path / "tree", {"composer.lock": json.dumps(LOCK)})
     found: list[Path] = []
     for side, config in (("base", PhpConfig()), ("head", PhpConfig(str(program)))):
         beside = tmp_path / side
         beside.mkdir()
-        made = Homes(config, tmp_path, {})
+        made = PhpHomes(config, tmp_path, {})
         prepared = made.prepare(beside, place, place, {"PATH": "/usr/bin"})
         made.finish(beside, place, place, {})
         assert homes.read(beside) == homes.PhpHome(program, "8.2.1", {"acme/box": "1.2.0", "acme/tip": "dev-main 0123456"})
@@ -165,4 +165,4 @@ def test_what_a_build_runs_under_is_kept_beside_it(tmp_path: Path, monkeypatch: 
 
 def test_a_php_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"no PHP 'php9\.9'"):
-        _ = Homes(PhpConfig("php9.9"), tmp_path, {"PATH": str(tmp_path)}).identity
+        _ = PhpHomes(PhpConfig("php9.9"), tmp_path, {"PATH": str(tmp_path)}).identity

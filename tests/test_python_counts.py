@@ -69,7 +69,7 @@ def counted(room: Path, python: Path, main: str, *arguments: str, probed: Mappin
     """Run a program with probes in some functions, all calls of which are counted and kept."""
     program = python_programs.program(room, python, {"main.py": main}, probed)
     own = python_programs.environment(room / "venv", python)
-    reader = places.places(program.tree, {"main.py": "main"}, places.Host(own, module(python), {}), room / "lines.sheet")
+    reader = places.places(program.tree, {"main.py": "main"}, places.PythonLineCounter(own, module(python), {}), room / "lines.sheet")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(start.LINES, str(reader.sheet))
         ready = replace(program, python=own, module=module(python))

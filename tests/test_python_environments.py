@@ -20,7 +20,7 @@ from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.dependencies import changes, keep
 from perfdiff.languages.protocol import Surroundings
 from perfdiff.languages.python import backends, environments, installing, packages
-from perfdiff.languages.python.environments import Environment, Environments
+from perfdiff.languages.python.environments import Environments, ProjectEnvironment
 from perfdiff.languages.python.layout import Layout
 from perfdiff.languages.python.pack import Python
 from perfdiff.languages.python.projects import Project
@@ -460,7 +460,7 @@ def test_probes_are_budgeted_by_how_the_interpreter_is_followed(tmp_path: Path) 
     costs = {}
     for release in ("3.11.7", "3.12.1"):
         (tmp_path / release).mkdir()
-        keep(tmp_path / release / "environment.json", Environment(tmp_path, Layout(tmp_path, tmp_path), None, (), release, {}))
+        keep(tmp_path / release / "environment.json", ProjectEnvironment(tmp_path, Layout(tmp_path, tmp_path), None, (), release, {}))
         costs[release] = pack.probe_costs(SimpleNamespace(beside=tmp_path / release))
     evaluated, monitored = costs["3.11.7"], costs["3.12.1"]
     # The interpreter's own monitoring is a call of two functions of ours; an evaluator lets calls pass by a jump.

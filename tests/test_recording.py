@@ -281,7 +281,7 @@ def test_counts_of_a_process_that_was_killed_before_it_counted_are_lost(tmp_path
     (tmp_path / "1-0.lines").write_bytes(whole.tobytes() + np.array([3, 4], "<u8").tobytes())
     for number, content in enumerate((b"", bytes(10), bytes(40))):
         (tmp_path / f"2-{number}.lines").write_bytes(content)
-    places = line_counts.Places((), {}, {}, tmp_path, np.arange(2), counted=2)
+    places = line_counts.InterpretedPlaces((), {}, {}, tmp_path, np.arange(2), counted=2)
     assert places.read(tmp_path).tolist() == [3, 4]
     assert places.lost(tmp_path) == 3
 

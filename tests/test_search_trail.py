@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfdiff.records.schema import Revision
-from perfdiff.revisions.history import Commit, History
+from perfdiff.revisions.history import Commit, CommitHistory
 from perfdiff.revisions.pins import Pin, PinnedPair
 from perfdiff.revisions.repository import Repository
 from perfdiff.searches.trail import Trail
@@ -17,7 +17,7 @@ def trail(same: tuple[int | None, ...] = (0, 1, 1, 3, 4)) -> Trail:
     commits = tuple(Commit(name, f"Change {name[0]}", (number - 1,) if number else (), ()) for number, name in enumerate(IDS))
     ends = (("good", GOOD), ("bad", IDS[4]))
     pins = (Pin(Revision(name, commit, "An end"), Repository.__new__(Repository), commit, "") for name, commit in ends)
-    return Trail(PinnedPair(*pins), History(GOOD, IDS[4], commits, same))
+    return Trail(PinnedPair(*pins), CommitHistory(GOOD, IDS[4], commits, same))
 
 
 def test_commits_that_were_skipped_are_told_oldest_first() -> None:

@@ -15,7 +15,7 @@ from perfdiff.collect.runs.schedule import Block, Made
 from perfdiff.config import CompareConfig, MeasureConfig
 from perfdiff.deadline import Deadline
 from perfdiff.measuring import longruns, patience
-from perfdiff.measuring.surveying import Places
+from perfdiff.measuring.surveying import SurveyPoints
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -96,7 +96,7 @@ def test_long_points_are_not_needed_to_locate_what_shorter_ones_show(seconds: tu
 
 def test_a_point_that_alone_calls_a_function_is_surveyed_as_ever() -> None:
     calls = {(1, Side.BASE): {7: 10.0}, (1, Side.HEAD): {7: 10.0}, (2, Side.BASE): {7: 90.0}, (2, Side.HEAD): {7: 90.0}}
-    places = Places(POINTS[:2], spared=POINTS[1:2])
+    places = SurveyPoints(POINTS[:2], spared=POINTS[1:2])
     assert [point.id for point in places.timed(Tally({}, calls, {}, {}))] == [1]
     assert [point.id for point in places.timed(Tally({}, calls | {(2, Side.HEAD): {7: 90.0, 8: 1.0}}, {}, {}))] == [1, 2]
 

@@ -16,7 +16,7 @@ from perfdiff.cli.rehearsal import rehearsed
 from perfdiff.collect.choosing import folding
 from perfdiff.collect.choosing.rates import Rate
 from perfdiff.collect.choosing.subjects import Subjects
-from perfdiff.collect.choosing.survey import Choice, Fold, Priority
+from perfdiff.collect.choosing.survey import Fold, Priority, ProbeChoice
 from perfdiff.config import BuildConfig, CompareConfig, Config
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, Load
 from perfdiff.outlook import Outlook
@@ -123,7 +123,7 @@ def test_notes_that_name_some_functions_name_those_of_sources_first() -> None:
     subjects = Subjects(pairs, {})
     (note,) = folding.note(subjects, [Fold(number, (), np.full(2, 9e8), 2.5, 1.4) for number in pairs])
     assert note.text.startswith("no times are told of `parse`, `test_1`, ")
-    choices = [Choice(number, Priority.SUSPECT, Rate(1), 1, False, False, {}) for number in pairs]
+    choices = [ProbeChoice(number, Priority.SUSPECT, Rate(1), 1, False, False, {}) for number in pairs]
     assert subjects.unread(choices) == ("parse", "test_1", "test_2", "test_3", "test_4")
 
 

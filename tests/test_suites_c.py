@@ -20,9 +20,9 @@ from perfdiff.languages.c.suites.attempts import Attempts
 from perfdiff.languages.c.suites.cases import CaseOutcome
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.c.suites.googlebenchmark import BenchmarkName
-from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing, tried
+from perfdiff.languages.listing import LISTED_TO, LISTING_S, SuiteListing, tried
 
-Lists = Callable[..., Listing]
+Lists = Callable[..., SuiteListing]
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lists:
     built.mkdir()
     monkeypatch.chdir(built)
 
-    def listed(framework: str, value: str = "", *words: str, limit_s: float = 60.0) -> Listing:
+    def listed(framework: str, value: str = "", *words: str, limit_s: float = 60.0) -> SuiteListing:
         file = tmp_path / "listing.json"
         module = f"perfdiff.languages.c.suites.{framework}:listed"
         environment = {**os.environ, LISTED_TO: str(file), LISTING_S: f"{limit_s:g}"}
         command = [sys.executable, "-P", "-m", "perfdiff.languages.listing", module, value, *words]
         subprocess.run(command, check=True, env=environment, timeout=120 + limit_s)
-        return Listing.read(file.read_text())
+        return SuiteListing.read(file.read_text())
 
     return listed
 
@@ -196,13 +196,13 @@ def test_a_program_that_is_not_of_the_framework_is_never_run(lists: Lists) -> No
     listing = lists("googlebenchmark", "other", limit_s=5)
 
     assert listing.failures == {"other": "is no program with Google Benchmark; it was not run"}
-    assert lists("googlebenchmark", limit_s=5) == Listing()
+    assert lists("googlebenchmark", limit_s=5) == SuiteListing()
     assert not Path("it-ran").exists()
 
 
 def test_programs_of_fetched_libraries_are_not_the_projects(lists: Lists) -> None:
     compiled(google_benchmark("1.8"), "build/_deps/other/bench")
-    assert lists("googlebenchmark", limit_s=10) == Listing()
+    assert lists("googlebenchmark", limit_s=10) == SuiteListing()
 
 
 def test_benchmarks_of_two_programs_that_share_a_name_are_told_apart(lists: Lists) -> None:
@@ -580,7 +580,7 @@ def test_a_test_of_another_framework_is_listed_by_ctest_only_where_that_is_asked
     subprocess.run("cmake -S . -B build && cmake --build build", shell=True, check=True, capture_output=True)
 
     assert list(lists("ctest").benchmarks) == ["unit"]
-    assert lists("ctest", "", "guessed") == Listing()
+    assert lists("ctest", "", "guessed") == SuiteListing()
 
 
 def test_short_tests_of_ctest_run_in_one_shell(lists: Lists) -> None:

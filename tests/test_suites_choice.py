@@ -9,37 +9,37 @@ from pathlib import Path
 import pytest
 
 from perfdiff.collect.choosing.callmap import CallMap, KnownCase
-from perfdiff.collect.choosing.witnesses import Candidate, chosen
+from perfdiff.collect.choosing.witnesses import CaseCandidate, chosen
 from perfdiff.collect.recordings.marks import MarkedRun
 from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
 from perfdiff.config import Suite, WorkloadConfig
-from perfdiff.languages.listing import Batch, Benchmark, Listing
+from perfdiff.languages.listing import Batch, Benchmark, SuiteListing
 from perfdiff.measuring.reaching import Seen, named, told_apart
 
 
-def names(candidates: Mapping[str, Candidate], affordable_s: float) -> tuple[str, ...]:
+def names(candidates: Mapping[str, CaseCandidate], affordable_s: float) -> tuple[str, ...]:
     """Return the names of the cases that are run."""
     return tuple(list(candidates)[place] for place in chosen(list(candidates.values()), affordable_s))
 
 
 def test_each_function_has_its_best_witness_before_any_has_a_second_one() -> None:
     candidates = {
-        "touches both": Candidate(0.1, {1: 1, 2: 1}),
-        "much of 1": Candidate(1.0, {1: 1_000_000}),
-        "more of 1": Candidate(1.0, {1: 1_100_000}),
-        "all of 2": Candidate(0.5, {2: 1000}),
-        "none": Candidate(0.01, {}),
+        "touches both": CaseCandidate(0.1, {1: 1, 2: 1}),
+        "much of 1": CaseCandidate(1.0, {1: 1_000_000}),
+        "more of 1": CaseCandidate(1.0, {1: 1_100_000}),
+        "all of 2": CaseCandidate(0.5, {2: 1000}),
+        "none": CaseCandidate(0.01, {}),
     }
     assert names(candidates, 10.0) == ("all of 2", "more of 1", "much of 1", "touches both")
     assert names(candidates, 1.5) == ("all of 2", "more of 1")
 
 
 def test_one_case_runs_even_if_it_takes_longer_than_there_is_time_for() -> None:
-    assert names({"long": Candidate(100.0, {1: 5}), "longer": Candidate(200.0, {1: 5})}, 1.0) == ("long",)
+    assert names({"long": CaseCandidate(100.0, {1: 5}), "longer": CaseCandidate(200.0, {1: 5})}, 1.0) == ("long",)
 
 
 def test_what_seems_slower_in_head_comes_first_whatever_it_reaches_and_takes() -> None:
-    candidates = {"best": Candidate(0.1, {1: 1000}), "slower": Candidate(25.0, {}, seems_slower=True)}
+    candidates = {"best": CaseCandidate(0.1, {1: 1000}), "slower": CaseCandidate(25.0, {}, seems_slower=True)}
     assert names(candidates, 1.5) == ("slower",)
     assert names(candidates, 30.0) == ("slower", "best")
 
@@ -53,13 +53,13 @@ def test_a_case_seems_slower_by_more_than_a_busy_machine_makes(base_s: float, he
 
 
 def test_what_shares_a_process_with_others_takes_its_own_time_alone() -> None:
-    tests = [Candidate(1.0, {number: 1}, added_s=0.1) for number in range(20)]
+    tests = [CaseCandidate(1.0, {number: 1}, added_s=0.1) for number in range(20)]
     assert len(chosen(tests, 1.05)) == 10
 
 
 def test_where_no_case_calls_what_changed_the_shortest_ones_run() -> None:
-    assert names({"long": Candidate(1.0), "short": Candidate(0.1), "middle": Candidate(0.5)}, 0.7) == ("short", "middle")
-    assert names({"long": Candidate(1.0), "middle": Candidate(0.5)}, 0.1) == ("middle",)
+    assert names({"long": CaseCandidate(1.0), "short": CaseCandidate(0.1), "middle": CaseCandidate(0.5)}, 0.7) == ("short", "middle")
+    assert names({"long": CaseCandidate(1.0), "middle": CaseCandidate(0.5)}, 0.1) == ("middle",)
 
 
 def unit_tests(names: Sequence[str], batch: str = "run {cases}", seconds: float = 0.001) -> list[SuiteCase]:
@@ -241,5 +241,5 @@ def test_a_map_that_is_damaged_is_none(tmp_path: Path, content: bytes) -> None:
 def test_a_listing_is_read_as_it_was_written() -> None:
     tests = {case.name: case.sides[0] for case in unit_tests(["a", "b"])}
     sorts = Benchmark("sort", "sort {n} {calls}", "make", ("n",), {(1,): (0.5, False), ("x",): (1.0, True)})
-    listing = Listing({**tests, "sort": sorts}, {"c": "fails"}, 0.25)
-    assert Listing.read(listing.written()) == listing
+    listing = SuiteListing({**tests, "sort": sorts}, {"c": "fails"}, 0.25)
+    assert SuiteListing.read(listing.written()) == listing

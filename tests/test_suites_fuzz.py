@@ -29,7 +29,7 @@ from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.errors import ConfigError
 from perfdiff.languages.c.suites import seeds
 from perfdiff.languages.c.suites.fuzz import FuzzTargets
-from perfdiff.languages.listing import CALLS, LISTED_TO, LISTING_S, Listing, command
+from perfdiff.languages.listing import CALLS, LISTED_TO, LISTING_S, SuiteListing, command
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
@@ -96,13 +96,13 @@ class Project:
         variables = {**self.masquerade.environment, "PYTHON": sys.executable, "FOLDER": str(self.masquerade.folder)}
         subprocess.run(["sh", "-c", text, "sh", *words], cwd=self.tree, env=variables, check=True)
 
-    def listed(self, what: str = "", limit_s: float = 60.0) -> Listing:
+    def listed(self, what: str = "", limit_s: float = 60.0) -> SuiteListing:
         file = self.tree.parent / "listing.json"
         variables = {**os.environ, LISTED_TO: str(file), LISTING_S: str(limit_s)}
         subprocess.run(command("perfdiff.languages.c.suites.fuzz:listed", what), shell=True, cwd=self.tree, env=variables, check=True)
-        return Listing.read(file.read_text())
+        return SuiteListing.read(file.read_text())
 
-    def printed(self, listing: Listing, name: str, seed: str, calls: int) -> list[str]:
+    def printed(self, listing: SuiteListing, name: str, seed: str, calls: int) -> list[str]:
         text = listing.benchmarks[name].command.replace(CALLS, str(calls)).replace("{input}", seed)
         return subprocess.run(text, shell=True, cwd=self.tree, capture_output=True, text=True, check=True).stdout.splitlines()
 

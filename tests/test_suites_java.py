@@ -25,7 +25,7 @@ from perfdiff.languages.java.frameworks import Jmh, JUnit
 from perfdiff.languages.java.jdks import Jdk, find
 from perfdiff.languages.java.suites import gradle, jmh, junit, launchers, maven, modules, partners
 from perfdiff.languages.java.suites.courses import Course
-from perfdiff.languages.listing import LISTING_S, Benchmark, Listing
+from perfdiff.languages.listing import LISTING_S, Benchmark, SuiteListing
 from perfdiff.records.schema import Side
 from programs import environment
 
@@ -187,7 +187,7 @@ def workload(kind: str, what: str = "") -> WorkloadConfig:
 
 
 @pytest.fixture(scope="module")
-def built(jdk: Jdk, stand_in: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tree, Listing]:
+def built(jdk: Jdk, stand_in: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tree, SuiteListing]:
     """Return a tree with a jar of benchmarks, one of which hangs, and what is in it."""
     tree = Tree(tmp_path_factory.mktemp("built") / "tree", jdk)
     (tree.folder / "target").mkdir(parents=True)
@@ -198,14 +198,14 @@ def built(jdk: Jdk, stand_in: Path, tmp_path_factory: pytest.TempPathFactory) ->
         return tree, jmh.listed("", *tree.given())
 
 
-def test_benchmarks_have_their_parameters_as_points_and_numbers_among_them_are_numbers(built: tuple[Tree, Listing]) -> None:
+def test_benchmarks_have_their_parameters_as_points_and_numbers_among_them_are_numbers(built: tuple[Tree, SuiteListing]) -> None:
     _, listed = built
     summed = listed.benchmarks["shop.Bench.sum"]
     assert summed.parameters == ("n", "ratio")
     assert summed.points == {(100, 0.5): (2.5005e-6, True), (2000, 0.5): (2.5005e-6, True)}
 
 
-def test_what_fails_exits_or_hangs_is_told_and_what_comes_after_it_runs(built: tuple[Tree, Listing]) -> None:
+def test_what_fails_exits_or_hangs_is_told_and_what_comes_after_it_runs(built: tuple[Tree, SuiteListing]) -> None:
     _, listed = built
     assert set(listed.benchmarks) == {"shop.Bench.comma", "shop.Bench.forked", "shop.Bench.once", "shop.Bench.sum"}
     assert listed.failures["shop.Bench.fails"] == "java.io.IOException: no such file"
@@ -213,7 +213,9 @@ def test_what_fails_exits_or_hangs_is_told_and_what_comes_after_it_runs(built: t
     assert listed.failures["shop.Bench.hangs"].startswith("it takes longer than ")
 
 
-def test_a_benchmark_is_called_as_often_as_asked_at_its_point_in_one_process_without_output_of_times(built: tuple[Tree, Listing]) -> None:
+def test_a_benchmark_is_called_as_often_as_asked_at_its_point_in_one_process_without_output_of_times(
+    built: tuple[Tree, SuiteListing],
+) -> None:
     tree, listed = built
     ran = tree.run(listed.benchmarks["shop.Bench.sum"], 700, n=100, ratio=0.5)
     assert ran.returncode == 0, ran.stderr
@@ -222,7 +224,7 @@ def test_a_benchmark_is_called_as_often_as_asked_at_its_point_in_one_process_wit
     )
 
 
-def test_single_shots_are_called_by_iterations_as_fixtures_belong_to_these(built: tuple[Tree, Listing]) -> None:
+def test_single_shots_are_called_by_iterations_as_fixtures_belong_to_these(built: tuple[Tree, SuiteListing]) -> None:
     tree, listed = built
     once = listed.benchmarks["shop.Bench.once"]
     assert once.points == {(): (2.5005e-6, True)}
@@ -230,18 +232,18 @@ def test_single_shots_are_called_by_iterations_as_fixtures_belong_to_these(built
     assert "-bs" not in tree.run(once, 5).stdout
 
 
-def test_what_fails_in_our_jvm_runs_in_a_fork_with_the_options_of_its_author(built: tuple[Tree, Listing]) -> None:
+def test_what_fails_in_our_jvm_runs_in_a_fork_with_the_options_of_its_author(built: tuple[Tree, SuiteListing]) -> None:
     tree, listed = built
     assert "-f=1" in tree.run(listed.benchmarks["shop.Bench.forked"]).stdout
 
 
-def test_values_with_a_comma_are_no_points_as_jmh_separates_values_by_it(built: tuple[Tree, Listing]) -> None:
+def test_values_with_a_comma_are_no_points_as_jmh_separates_values_by_it(built: tuple[Tree, SuiteListing]) -> None:
     _, listed = built
     assert list(listed.benchmarks["shop.Bench.comma"].points) == [("c",)]
 
 
 def test_one_command_starts_jars_of_two_versions_each_revision_its_own(
-    built: tuple[Tree, Listing], tree: Tree, stand_in: Path, monkeypatch: pytest.MonkeyPatch
+    built: tuple[Tree, SuiteListing], tree: Tree, stand_in: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, earlier = built
     (tree.folder / "target").mkdir()
@@ -401,7 +403,7 @@ def test_a_machine_that_lacks_what_tests_need_says_so(tree: Tree, tmp_path: Path
         elsewhere(tree, "junit", tmp_path)
 
 
-def test_benchmarks_that_one_machine_has_listed_run_on_another_one(built: tuple[Tree, Listing], tmp_path: Path) -> None:
+def test_benchmarks_that_one_machine_has_listed_run_on_another_one(built: tuple[Tree, SuiteListing], tmp_path: Path) -> None:
     tree, listed = built
     ran = elsewhere(tree, "jmh", tmp_path).run(listed.benchmarks["shop.Bench.sum"], 700, n=100, ratio=0.5)
     assert ran.returncode == 0, ran.stderr

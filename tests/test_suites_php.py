@@ -18,7 +18,7 @@ from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.configuration import recognition, suites
 from perfdiff.errors import NothingCalledError
 from perfdiff.languages.frameworks import Needs
-from perfdiff.languages.listing import LISTED_TO, LISTING_S, Benchmark, Listing
+from perfdiff.languages.listing import LISTED_TO, LISTING_S, Benchmark, SuiteListing
 from perfdiff.languages.php.frameworks import FRAMEWORKS, Phpbench
 from perfdiff.languages.php.homes import SUITES
 from perfdiff.languages.php.index import index as php_index
@@ -58,11 +58,11 @@ def asked(framework: str, value: str = "", limit_s: float = 30.0) -> subprocess.
     return subprocess.run(command, check=False, env=environment, timeout=2 * limit_s, capture_output=True, text=True)
 
 
-def listed(framework: str, value: str = "", limit_s: float = 30.0) -> Listing:
+def listed(framework: str, value: str = "", limit_s: float = 30.0) -> SuiteListing:
     ended = asked(framework, value, limit_s)
     assert ended.returncode == 0, ended.stderr
     Path("notes.txt").unlink(missing_ok=True)
-    return Listing.read(Path("listing.json").read_text())
+    return SuiteListing.read(Path("listing.json").read_text())
 
 
 def ran(command: str, **values: object) -> list[str]:

@@ -17,7 +17,7 @@ from perfdiff.config import Suite
 from perfdiff.errors import ConfigError
 from perfdiff.languages.c.suites import testing
 from perfdiff.languages.c.suites.samples import Samples
-from perfdiff.languages.listing import LISTED_TO, LISTING_S, Listing, command, tried
+from perfdiff.languages.listing import LISTED_TO, LISTING_S, SuiteListing, command, tried
 
 integration = pytest.mark.integration
 
@@ -60,12 +60,12 @@ class Project:
     checkout: Path
     tree: Path
 
-    def listed(self, what: str, limit_s: float = 60.0) -> Listing:
+    def listed(self, what: str, limit_s: float = 60.0) -> SuiteListing:
         file = self.tree.parent / "listing.json"
         variables = {**os.environ, LISTED_TO: str(file), LISTING_S: str(limit_s)}
         text = command("perfdiff.languages.c.suites.samples:listed", str(self.checkout), what)
         subprocess.run(text, shell=True, cwd=self.tree, env=variables, check=True)
-        return Listing.read(file.read_text())
+        return SuiteListing.read(file.read_text())
 
     def printed(self, text: str, sample: str) -> str:
         done = subprocess.run(text.replace("{input}", sample), shell=True, cwd=self.tree, capture_output=True, text=True, check=True)

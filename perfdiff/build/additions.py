@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from perfdiff.build.calls import Build, Call
+from perfdiff.build.calls import Build, ParsedCall
 from perfdiff.build.compiling import names_clang, reason, run_captured, show, start, wait
 
 _ATTEMPTS = 12  # clang stops at 20 errors, so one attempt can name 20 probes; a unit with more than 220 bad ones loses all its probes
@@ -57,7 +57,7 @@ def runtime_path(build: Build) -> tuple[str, ...]:
     return "-Xlinker", "-rpath", "-Xlinker", build.runtime
 
 
-def link_alone(call: Call, command: list[str], path: str) -> tuple[int, str]:
+def link_alone(call: ParsedCall, command: list[str], path: str) -> tuple[int, str]:
     """Link without the runtime; return the status and the messages.
 
     Of what may have no C library, probes and counters in objects are at 0 then: it crashes if it is run, but the build goes on.
@@ -106,7 +106,7 @@ class Additions:
     `uncounted` says why a counted build counts nothing in the objects of this call; None where it does, and in other builds.
     """
 
-    def __init__(self, call: Call, compiler: str, path: str, build: Build) -> None:
+    def __init__(self, call: ParsedCall, compiler: str, path: str, build: Build) -> None:
         self.probing = ["-include", build.header, "-isystem", build.runtime] if call.sources or call.headers else []
         self.counting: list[str] = []
         self.links: list[str] = []
@@ -181,7 +181,7 @@ class Additions:
         return status, dropped if status == 0 else {}, uncounted
 
 
-def uncountable(call: Call, *, is_clang: bool) -> str | None:
+def uncountable(call: ParsedCall, *, is_clang: bool) -> str | None:
     """Return why what a call compiles cannot be counted, as far as its words and sources tell, or None."""
     own = {part for word in call.arguments if word.startswith("-fsanitize=") for part in word.partition("=")[2].split(",")}
     if sanitizers := sorted(own & _OWN_SANITIZERS):
@@ -209,7 +209,7 @@ def _attributes(text: bytes) -> list[bytes]:
     return re.findall(_ATTRIBUTE, text)
 
 
-def uncounted_files(call: Call, reason: str | None) -> dict[str, str]:
+def uncounted_files(call: ParsedCall, reason: str | None) -> dict[str, str]:
     """Return the files of a call in which a counted build counts nothing, or not all, with reasons; `reason` is that of its sources."""
     files: dict[str, str] = {}
     if reason is not None:

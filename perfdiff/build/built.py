@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.build.commands import DroppedProbe, Uncounted
-from perfdiff.build.links import Link
+from perfdiff.build.links import RecordedLink
 from perfdiff.languages.protocol import CompileCommand
 from perfdiff.records.schema import Note, Phase
 
@@ -27,7 +27,7 @@ class Built:
     notes: tuple[Note, ...]
     duration_s: float
     uncounted: tuple[Uncounted, ...] = ()
-    links: tuple[Link, ...] = ()  # of a plain build
+    links: tuple[RecordedLink, ...] = ()  # of a plain build
     anew: str = ""  # why a variant was not made from the plain build
     used: frozenset[str] = frozenset()
 

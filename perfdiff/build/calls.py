@@ -43,7 +43,7 @@ class Build:
         self.has_threads = kind == PLACED_IN_THREADS
 
 
-class Call:
+class ParsedCall:
     """What one compiler call is asked to do: `sources` are pairs of path and language (`c` or `c++`)."""
 
     def __init__(self, name: str, arguments: list[str]) -> None:

@@ -57,7 +57,7 @@ _VAGUE = tuple(cause for traits in installed() for cause in traits.building.vagu
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class BuildFailure:
     """The end of a build's log, and its cause in words with a remedy, "" where the log does not say; `excerpt` has the cause's lines.
 
     `missing` is what was not found, as the log names it.
@@ -70,7 +70,7 @@ class Failure:
     missing: str = ""
 
 
-def read_failure(log: Path, tree: Path) -> Failure:
+def read_failure(log: Path, tree: Path) -> BuildFailure:
     """Read the log of a failed build, with paths relative to `tree`."""
     text = _COLOURS.sub("", log.read_bytes().decode(errors="replace")).replace(f"{tree.resolve()}/", "")
     lines = text.rstrip("\n").split("\n")
@@ -80,10 +80,10 @@ def read_failure(log: Path, tree: Path) -> Failure:
         match = re.search(cause.pattern, text, re.MULTILINE) if error is None or not cause.without_error else None
         if match:
             excerpt = _excerpt(lines, text[: match.start()].count("\n"))
-            return Failure(tail, cause.says.format(match[1]), cause.remedy, excerpt, match[1])
+            return BuildFailure(tail, cause.says.format(match[1]), cause.remedy, excerpt, match[1])
     if error is None:
-        return Failure(tail, "", "", tail)
-    return Failure(tail, error[0], "", _excerpt(lines, text[: error.start()].count("\n")))
+        return BuildFailure(tail, "", "", tail)
+    return BuildFailure(tail, error[0], "", _excerpt(lines, text[: error.start()].count("\n")))
 
 
 def _excerpt(lines: Sequence[str], at: int) -> str:

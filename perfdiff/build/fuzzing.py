@@ -21,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.build.calls import Call
+from perfdiff.build.calls import ParsedCall
 from perfdiff.build.compiling import reason
 from perfdiff.languages.c import suites
 from perfdiff.languages.c.driver import OUTPUTS, takes_value
@@ -54,7 +54,7 @@ class CompilerCall:
 
     name: str
     directory: Path
-    call: Call
+    call: ParsedCall
     sources: tuple[tuple[Path, str], ...]  # with their languages
 
     @property
@@ -105,7 +105,7 @@ def compiled(folder: Path) -> tuple[CompilerCall, ...]:
         record = json.loads(file.read_text(encoding="utf-8"))
         if record["status"] == 0 and record["sources"]:
             own = tuple((Path(source["file"]), source["language"]) for source in record["sources"])
-            calls.append(CompilerCall(record["name"], Path(record["directory"]), Call(record["name"], record["arguments"]), own))
+            calls.append(CompilerCall(record["name"], Path(record["directory"]), ParsedCall(record["name"], record["arguments"]), own))
     return tuple(calls)
 
 

@@ -18,7 +18,7 @@ from perfdiff import units
 from perfdiff.build.built import Built
 from perfdiff.build.files import files
 from perfdiff.build.linker import Linker
-from perfdiff.build.links import Link, is_program, is_same
+from perfdiff.build.links import RecordedLink, is_program, is_same
 from perfdiff.build.patterns import Pattern, compiled, pattern
 from perfdiff.build.relinking import relink
 from perfdiff.build.variants import build_environment
@@ -145,7 +145,7 @@ class Layouts:
         return tuple(notes)
 
 
-def _strangers(tree: Path, links: Sequence[Link]) -> Iterator[Path]:
+def _strangers(tree: Path, links: Sequence[RecordedLink]) -> Iterator[Path]:
     """Yield the programs of a tree that are no link's output, nor a copy of one."""
     linked, sizes = {link.output.resolve() for link in links}, {link.size for link in links}
     for path in _programs(tree):
@@ -153,7 +153,7 @@ def _strangers(tree: Path, links: Sequence[Link]) -> Iterator[Path]:
             yield path
 
 
-def _is_copy(path: Path, links: Sequence[Link], sizes: Set[int]) -> bool:
+def _is_copy(path: Path, links: Sequence[RecordedLink], sizes: Set[int]) -> bool:
     size = path.stat().st_size
     return size in sizes and any(is_same(path, link.size, link.digest) for link in links)
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perfdiff.build.calls import Call
+from perfdiff.build.calls import ParsedCall
 from perfdiff.languages.c.driver import DEPENDENCIES, takes_value
 
 _ELF = b"\x7fELF"
@@ -17,7 +17,7 @@ _COMPILING_ONLY = DEPENDENCIES | {"-x"}  # likewise
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class RecordedLink:
     """One link that ended well. `size` and `digest` (CRC-32) are those of what came out, at `ended_ns` since the epoch.
 
     `environment` are the variables that decide where libraries are found.
@@ -36,13 +36,13 @@ class Link:
     @property
     def inputs(self) -> tuple[int, ...]:
         """Return the places of the files among the arguments that are linked or compiled, in their order."""
-        call = Call(self.name, list(self.arguments))
+        call = ParsedCall(self.name, list(self.arguments))
         return self._places({path for path, _ in call.sources} | {path for path in call.others if not path.startswith("-")})
 
     @property
     def sources(self) -> tuple[int, ...]:
         """Return the places of the arguments that are compiled in the same call."""
-        call = Call(self.name, list(self.arguments))
+        call = ParsedCall(self.name, list(self.arguments))
         return self._places({path for path, _ in call.sources} | set(call.assembler))
 
     def _places(self, files: Set[str]) -> tuple[int, ...]:
@@ -76,17 +76,17 @@ class Link:
         return None
 
 
-def read_links(folder: Path) -> tuple[Link, ...]:
+def read_links(folder: Path) -> tuple[RecordedLink, ...]:
     """Return the recorded links in the order in which they ended, of each output the last one; none in builds that recorded none.
 
     Raise OSError, ValueError or KeyError where a record is damaged.
     """
-    by_output: dict[Path, Link] = {}
+    by_output: dict[Path, RecordedLink] = {}
     for file in sorted(folder.glob("*.json")):
         content = json.loads(file.read_text(encoding="utf-8"))
         output = Path(content["output"])
         by_output.pop(output, None)
-        by_output[output] = Link(
+        by_output[output] = RecordedLink(
             compiler=content["compiler"],
             name=content["name"],
             directory=Path(content["directory"]),
@@ -113,7 +113,7 @@ def is_program(path: Path) -> bool:
     return start.startswith(_ELF) and int.from_bytes(start[16:18], "little" if little else "big") in (2, 3)  # ET_EXEC, ET_DYN
 
 
-def apart(link: Link, objects: Mapping[int, str]) -> Link:
+def apart(link: RecordedLink, objects: Mapping[int, str]) -> RecordedLink:
     """Return the link with the sources that it compiles itself, by their places, replaced by objects that were made of them.
 
     `-x c` goes: it would make text of objects.
@@ -123,7 +123,7 @@ def apart(link: Link, objects: Mapping[int, str]) -> Link:
     return replace(link, arguments=tuple(arguments))
 
 
-def compile_words(link: Link, place: int, output: Path) -> list[str]:
+def compile_words(link: RecordedLink, place: int, output: Path) -> list[str]:
     """Return the arguments that compile one of the sources of a link to an object and do no more."""
     others = {link.arguments[other] for other in link.inputs} - {link.arguments[place]}
     words = [word for word in _without(link.arguments, _LINKING_ONLY) if word not in others and not word.startswith(("-l", "-Wl,"))]

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 
-from perfdiff.build.calls import Build, Call
+from perfdiff.build.calls import Build, ParsedCall
 
 
-def put_probes(call: Call, build: Build) -> None:
+def put_probes(call: ParsedCall, build: Build) -> None:
     """Give the sources of a call their probes, with their times kept: `make` would make anew what is newer than all that depends on it."""
     room = os.path.join(os.path.dirname(build.header), "made")
     if not (build.header and call.compiles and os.path.isdir(room)):

@@ -9,14 +9,14 @@ from pathlib import Path
 from perfdiff.build import archives, objectfiles
 from perfdiff.build.files import files
 from perfdiff.build.linker import Linker
-from perfdiff.build.links import Link, apart, compile_words, is_same
+from perfdiff.build.links import RecordedLink, apart, compile_words, is_same
 
 
 @dataclass(frozen=True, slots=True)
 class LinkPattern:
     """A link, the places of all object files among its arguments, and groups of those that may change places with each other."""
 
-    link: Link
+    link: RecordedLink
     objects: tuple[int, ...]
     exchangeable: tuple[tuple[int, ...], ...]
 
@@ -38,7 +38,7 @@ class Pattern:
         return copies + sum(path.stat().st_size for path in self.archives)
 
 
-def pattern(tree: Path, links: Sequence[Link], linker: Linker) -> Pattern:
+def pattern(tree: Path, links: Sequence[RecordedLink], linker: Linker) -> Pattern:
     """Look through a tree whose `links` can be done again; raise OSError where it cannot be read."""
     named = sorted({link.path(place).resolve() for link in links for place in link.inputs})
     return Pattern(
@@ -48,7 +48,7 @@ def pattern(tree: Path, links: Sequence[Link], linker: Linker) -> Pattern:
     )
 
 
-def compiled(links: Sequence[Link], room: Path, linker: Linker) -> tuple[list[Link], dict[Path, str]]:
+def compiled(links: Sequence[RecordedLink], room: Path, linker: Linker) -> tuple[list[RecordedLink], dict[Path, str]]:
     """Compile to `room` what links compile themselves; return the links, from objects alone.
 
     Those whose sources do not compile apart come second, by their output, with the reason. Raise OSError.
@@ -63,7 +63,7 @@ def compiled(links: Sequence[Link], room: Path, linker: Linker) -> tuple[list[Li
     return done, failed
 
 
-def _pattern(link: Link, environment: Mapping[str, str]) -> LinkPattern:
+def _pattern(link: RecordedLink, environment: Mapping[str, str]) -> LinkPattern:
     """Say which objects of a link may change places.
 
     Those with constructors, tables or definitions that others have as well may not, nor may any move beyond a library, as linkers resolve
@@ -82,7 +82,7 @@ def _pattern(link: Link, environment: Mapping[str, str]) -> LinkPattern:
     return LinkPattern(link, objects, tuple(tuple(group) for group in groups if len(group) > 1))
 
 
-def _copies(tree: Path, links: Sequence[Link]) -> dict[Path, tuple[Path, ...]]:
+def _copies(tree: Path, links: Sequence[RecordedLink]) -> dict[Path, tuple[Path, ...]]:
     """Return, by the output of a link, which other files of a tree are the same: a build may copy what it linked to where it is used."""
     by_size: dict[int, list[Path]] = {}
     for path in files(tree):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from perfdiff.build.additions import UNTRACKED_GCC, link_alone, runtime_path
-from perfdiff.build.calls import Build, Call
+from perfdiff.build.calls import Build, ParsedCall
 from perfdiff.build.compiling import names_clang, reason, run_captured, show
 
 # Behind the project's own options, and prevailing. A function that is inlined before the counters are put in has none of its own, so
@@ -32,7 +32,7 @@ class Placing:
     `uncounted` says why no line is counted in the objects of this call, None where all are.
     """
 
-    def __init__(self, call: Call, compiler: str, path: str, build: Build) -> None:
+    def __init__(self, call: ParsedCall, compiler: str, path: str, build: Build) -> None:
         self._call = call
         is_clang = names_clang(compiler, path)
         self.compiling: list[str] = []
@@ -66,7 +66,7 @@ class Placing:
         return status, {}, _uncounted_files(self._call, uncounted)
 
 
-def uncountable(call: Call) -> str | None:
+def uncountable(call: ParsedCall) -> str | None:
     """Return why the lines of what a call compiles cannot be counted, as far as its words tell, or None."""
     if not _FREE_STANDING.isdisjoint(call.arguments):
         return "it is compiled to run without a C library"
@@ -81,7 +81,7 @@ def _clang_words(build: Build) -> list[str]:
     return [*_COUNTED_CLANG, *(_ATOMIC_CLANG if build.has_threads else ())]
 
 
-def _linking(call: Call, build: Build, *, is_clang: bool) -> list[str]:
+def _linking(call: ParsedCall, build: Build, *, is_clang: bool) -> list[str]:
     counters = os.path.join(build.runtime, "places-clang.o" if is_clang else "places-gcc.o")
     library = ["-l:libperfdiff_places.a", *_WRAPPED] if call.static else [*runtime_path(build), "-lperfdiff_places"]
     own: tuple[str, ...] = _LINKED_CLANG if is_clang else _LINKED_GCC
@@ -90,7 +90,7 @@ def _linking(call: Call, build: Build, *, is_clang: bool) -> list[str]:
     return [*own, "-x", "none", counters, f"-L{build.runtime}", *library, "-lpthread", "-ldl"]
 
 
-def _uncounted_files(call: Call, reason: str | None) -> dict[str, str]:
+def _uncounted_files(call: ParsedCall, reason: str | None) -> dict[str, str]:
     """Return the files of a call whose lines are not counted, with reasons; `reason` is that of its sources, or of what it links."""
     files: dict[str, str] = {}
     if call.stop in ("compile", "link"):

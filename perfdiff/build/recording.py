@@ -9,7 +9,7 @@ import os
 import time
 import zlib
 
-from perfdiff.build.calls import Build, Call, expand, tries_tools_out
+from perfdiff.build.calls import Build, ParsedCall, expand, tries_tools_out
 from perfdiff.build.compiling import start, wait
 
 COMPILE, LINK, PARTIAL, ARCHIVE = "compile", "link", "partial", "archive"
@@ -63,7 +63,7 @@ class CallRecorder:
         record(folder, {**call, **output, **more, "started_ns": self._started_ns, "ended_ns": self._ended_ns})
 
 
-def recording(call: Call, name: str, compiler: str, directory: str) -> CallRecorder | None:
+def recording(call: ParsedCall, name: str, compiler: str, directory: str) -> CallRecorder | None:
     """Return how to record a compiler call of a plain build; None of one that makes nothing to be linked."""
     if call.stop not in ("compile", "link") or not (call.sources or call.others or call.headers):
         return None

@@ -14,7 +14,7 @@ from perfdiff import temporary
 from perfdiff.build import archives, paddings
 from perfdiff.build.files import replace_file
 from perfdiff.build.linker import Linker
-from perfdiff.build.links import Link, is_program
+from perfdiff.build.links import RecordedLink, is_program
 from perfdiff.build.patterns import LinkPattern, Pattern
 from perfdiff.languages.c import elf
 
@@ -86,7 +86,7 @@ class _Job:
         before.replace(link.output)
         return False
 
-    def _padding(self, link: Link) -> list[str]:
+    def _padding(self, link: RecordedLink) -> list[str]:
         """Return the objects that are room for this link, none where they cannot be assembled."""
         machine = paddings.machine_options(link.arguments)
         if (link.compiler, *machine) not in self.paddings:

@@ -15,7 +15,7 @@ import os
 import zlib
 from collections.abc import Callable
 
-from perfdiff.build.calls import Build, Call
+from perfdiff.build.calls import Build, ParsedCall
 
 # Options by which a compiler writes or reads more than its text tells, or hides paths in what it writes.
 _OTHERWISE = (
@@ -70,7 +70,7 @@ Outcome = tuple[int, dict[str, str], dict[str, str]]  # a call's status, dropped
 class Reuse:
     """What one call of a build has to do with objects of other builds; `added` are the words that the build adds ahead of its own."""
 
-    def __init__(self, call: Call, compiler: str, directory: str, build: Build, added: list[str]) -> None:
+    def __init__(self, call: ParsedCall, compiler: str, directory: str, build: Build, added: list[str]) -> None:
         self._call, self._compiler, self._directory, self._build, self._added = call, compiler, directory, build, added
         self._partner, self._claims = (*_lines(os.path.join(build.folder, "partner")), "", "")[:2]
         self._earlier = _lines(os.path.join(build.folder, "earlier"))

@@ -84,10 +84,8 @@ class BuildRequest:
 
 def build_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment that builds run in: the user's, without what would disturb or be different on each call."""
-    inherited = {
-        name: value for name, value in environment.items() if name not in _DISTURBING and not name.startswith(_DISTURBING_PREFIXES)
-    }
-    return {**inherited, **_SETTINGS, "SOURCE_DATE_EPOCH": environment.get("SOURCE_DATE_EPOCH", _SETTINGS["SOURCE_DATE_EPOCH"])}
+    own = {name: value for name, value in environment.items() if name not in _DISTURBING and not name.startswith(_DISTURBING_PREFIXES)}
+    return {**own, **_SETTINGS, "SOURCE_DATE_EPOCH": environment.get("SOURCE_DATE_EPOCH", _SETTINGS["SOURCE_DATE_EPOCH"])}
 
 
 def elsewhere(folder: Path) -> dict[str, str]:

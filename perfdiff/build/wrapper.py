@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 
 from perfdiff.build.additions import Additions
-from perfdiff.build.calls import Build, Call
+from perfdiff.build.calls import Build, ParsedCall
 from perfdiff.build.compiling import real_compiler, start, wait
 from perfdiff.build.made import put_probes
 from perfdiff.build.placing import Placing
@@ -32,7 +32,7 @@ def main(name: str, build: Build, arguments: list[str]) -> int:
         return run_archiver(name, compiler, path, arguments, build)
     command = [compiler, *arguments]
     directory = os.getcwd()
-    call = Call(name, arguments)
+    call = ParsedCall(name, arguments)
     is_inner = arguments[:1] in (["-cc1"], ["-cc1as"])  # clang calling itself
     is_passed = is_inner or call.is_configuration_check(directory)
     is_asked = call.sources or call.headers or call.links or (call.assembler and (build.is_counted or build.is_placed or build.is_plain))
@@ -73,7 +73,7 @@ def _bare(name: str) -> str:
     return name.rstrip("0123456789.").rstrip("-")
 
 
-def _additions(call: Call, compiler: str, path: str, build: Build) -> Additions | Placing | None:
+def _additions(call: ParsedCall, compiler: str, path: str, build: Build) -> Additions | Placing | None:
     """Return what a build adds to a call, None of a plain one."""
     if build.is_plain:
         return None

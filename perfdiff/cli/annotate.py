@@ -41,7 +41,7 @@ Annotate a revision (by default the working tree), which is built with probes an
 _LONGEST_NAME = 150  # of a plot's file; file systems take 255 bytes
 
 
-class Form(StrEnum):
+class AnnotationForm(StrEnum):
     """What annotations are written in."""
 
     TEXT = "text"
@@ -65,7 +65,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         typer.Argument(metavar="REV | SAMPLES", autocompletion=suggestions.revisions, help="A revision, or recorded calls."),
     ] = None,
     output_file: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the annotations here.")] = None,
-    form: Annotated[Form, typer.Option("--format", help="Form of the annotations.")] = Form.TEXT,
+    form: Annotated[AnnotationForm, typer.Option("--format", help="Form of the annotations.")] = AnnotationForm.TEXT,
     plots: Annotated[Path | None, typer.Option("--plots", metavar="FOLDER", help="Draw each annotation as an SVG in this folder.")] = None,
     metric: Annotated[
         list[str] | None, typer.Option("--metric", metavar="NAME", help="Annotate this metric (may be repeated), or `all`.")
@@ -85,9 +85,9 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         Path | None, typer.Option("--freud", metavar="FOLDER", help="Write the annotations to this folder as Freud's, a file a function.")
     ] = None,
     *,
-    workloads: groups.Workload,
+    workloads: groups.WorkloadOptions,
     repeats: groups.Repeats,
-    project: groups.Project,
+    project: groups.ProjectOptions,
 ) -> None:
     """Annotate a revision or samples."""
     with exits.exceptions_become_codes():
@@ -111,7 +111,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             selections: list[Selections] = []
             for info, table, annotations in _learnt(recorded, chosen, function or [], metrics, own_seed):
                 learnt += annotations
-                if form is not Form.TEXT:
+                if form is not AnnotationForm.TEXT:
                     selections += _selections(annotations, table)
                 if plots:
                     _draw(annotations, table, plots)
@@ -219,15 +219,15 @@ def _answer(learnt: Sequence[Annotation]) -> str:
     return language.answer(learnt)
 
 
-def _written(learnt: Sequence[Annotation], selections: Sequence[Selections], form: Form) -> str:
+def _written(learnt: Sequence[Annotation], selections: Sequence[Selections], form: AnnotationForm) -> str:
     from perfdiff.report import annotations as language
     from perfdiff.report import hotcloud
     from perfdiff.report.json_text import json_text
 
     match form:
-        case Form.JSON:
+        case AnnotationForm.JSON:
             return json_text(language.json_document(learnt, selections))
-        case Form.HOTCLOUD:
+        case AnnotationForm.HOTCLOUD:
             return hotcloud.text(selections)
         case _:
             return language.text(learnt)

@@ -67,9 +67,9 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     strict: options.Strict = False,
     cluster: options.Cluster = None,
     *,
-    workloads: groups.Workload,
+    workloads: groups.WorkloadOptions,
     repeats: groups.Repeats,
-    project: groups.Project,
+    project: groups.ProjectOptions,
 ) -> None:
     """Bisect and exit with the code of what was found."""
     with exits.exceptions_become_codes(project.repository):
@@ -134,8 +134,7 @@ def _deliver(bisection: Bisection, outcome: Outcome | None, places: Iterable[Des
         elif outcome:
             destinations.deliver(outcome, (place,), search)
         elif isinstance(growth, TrendFindings):
-            is_json = place.form is options.Format.JSON
-            text = (
-                report.render_json(bisection, json_document(growth)) if is_json else trends.rendered(growth, place.form, place.file, search)
-            )
-            output.write(text, place.file)
+            if place.form is options.Format.JSON:
+                output.write(report.render_json(bisection, json_document(growth)), place.file)
+            else:
+                output.write(trends.rendered(growth, place.form, place.file, search), place.file)

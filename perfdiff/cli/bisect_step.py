@@ -97,9 +97,9 @@ def bisect_step(  # noqa: PLR0913 (each is an option of the command line)
     ] = None,
     metric: Annotated[str | None, typer.Option("--metric", metavar="NAME", help="Judge this metric or counter.")] = None,
     *,
-    workloads: groups.Workload,
+    workloads: groups.WorkloadOptions,
     repeats: groups.Repeats,
-    project: groups.Project,
+    project: groups.ProjectOptions,
 ) -> None:
     """Compare HEAD with the good commit and exit with git's code."""
     with exits.exceptions_become_codes(project.repository):

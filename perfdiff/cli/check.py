@@ -58,7 +58,7 @@ Exit codes:
 """
 
 
-class Form(StrEnum):
+class CheckForm(StrEnum):
     """What the outcome is written in."""
 
     TEXT = "text"
@@ -66,7 +66,7 @@ class Form(StrEnum):
     SVG = "svg"
 
 
-_SUFFIXES = {".json": Form.JSON, ".svg": Form.SVG}
+_SUFFIXES = {".json": CheckForm.JSON, ".svg": CheckForm.SVG}
 
 
 @app.command(help=_HELP)
@@ -81,7 +81,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the outcome here; .json and .svg choose the format.")
     ] = None,
-    form: Annotated[Form | None, typer.Option("--format", help="Form of the outcome.")] = None,
+    form: Annotated[CheckForm | None, typer.Option("--format", help="Form of the outcome.")] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", metavar="FILE", help="Draw how many functions and runs pass, as an SVG file.")
     ] = None,
@@ -108,13 +108,13 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     ] = None,
     save: options.Save = None,
     *,
-    workloads: groups.Workload,
+    workloads: groups.WorkloadOptions,
     repeats: groups.Repeats,
-    project: groups.Project,
+    project: groups.ProjectOptions,
 ) -> None:
     """Check a revision or samples against annotations, or a revision against trends."""
     with exits.exceptions_become_codes():
-        chosen = form or _SUFFIXES.get(output_file.suffix.lower() if output_file else "", Form.TEXT)
+        chosen = form or _SUFFIXES.get(output_file.suffix.lower() if output_file else "", CheckForm.TEXT)
         rules = saved.load(file)
         for written in filter(None, (output_file, plot)):
             output.check(written)
@@ -136,7 +136,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 asked = requests.request(tuple(subjects or ()), project, overrides, progress)
                 checked = _trends_held_against(rules, asked, progress)
         if plot:
-            output.write(_written(checked, Form.SVG, None), plot)
+            output.write(_written(checked, CheckForm.SVG, None), plot)
         output.write(_written(checked, chosen, output_file), output_file)
         if save and recorded:
             samples.save(save, recorded)
@@ -165,13 +165,13 @@ def _trends_held_against(saved: SavedTrends, asked: Request, progress: Progress)
     return check_trends(saved, clean(counted), asked.config.compare)
 
 
-def _refuse_of_trends(subjects: list[str], form: Form, other: Path | str | None, worse: Worse) -> None:
+def _refuse_of_trends(subjects: list[str], form: CheckForm, other: Path | str | None, worse: Worse) -> None:
     """Raise UsageError where trends are held against what has none, or told in a form that they lack."""
     if len(subjects) > 1:
         raise UsageError(f"{' and '.join(subjects)} are several revisions; trends are held against one", slug="bad-specification")
     if worse:
         raise UsageError("trends are counts, which no service changes; hold annotations against a delay", slug="format-unknown")
-    if form is Form.SVG or other is not None:
+    if form is CheckForm.SVG or other is not None:
         raise UsageError("a check of trends has no plot and records no calls; it is told as text or JSON", slug="format-unknown")
 
 
@@ -183,7 +183,7 @@ def _report(checked: AnyChecked | Sweep) -> Any:
     return check if isinstance(checked, CheckedAssertions) else sweep
 
 
-def _written(checked: AnyChecked | Sweep, form: Form, output_file: Path | None) -> str:
+def _written(checked: AnyChecked | Sweep, form: CheckForm, output_file: Path | None) -> str:
     from perfdiff.report import check_plot
 
-    return check_plot.draw(checked) if form is Form.SVG else output.told(_report(checked), checked, form, output_file)
+    return check_plot.draw(checked) if form is CheckForm.SVG else output.told(_report(checked), checked, form, output_file)

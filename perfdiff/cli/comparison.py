@@ -93,7 +93,7 @@ Exit codes:
 """
 
 
-class _Comparison(TyperCommand):
+class _ComparisonCommand(TyperCommand):
     """Shows its usage with the part behind `--`, which never reaches the parser."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -107,7 +107,7 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.command(cls=_Comparison, help=_HELP, epilog=_EPILOG)
+@app.command(cls=_ComparisonCommand, help=_HELP, epilog=_EPILOG)
 @groups.expanded
 def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     context: typer.Context,
@@ -133,9 +133,9 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         typer.Option("--search", metavar="TIME", help="Where nothing is slower, search inputs on which head does more, so long: 60s, 5m."),
     ] = None,
     *,
-    workloads: groups.Workload,
+    workloads: groups.WorkloadOptions,
     repeats: groups.Repeats,
-    project: groups.Project,
+    project: groups.ProjectOptions,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be built, probed and run, and how long it should take.")
     ] = False,
@@ -221,7 +221,7 @@ def _commands_suggested(words: Sequence[str]) -> Iterator[None]:
         raise type(error)(f"{error}; {meant}", slug=error.slug, detail=error.detail) from error
 
 
-def _rehearse(revisions: tuple[str, ...], project: groups.Project, overrides: Overrides) -> None:
+def _rehearse(revisions: tuple[str, ...], project: groups.ProjectOptions, overrides: Overrides) -> None:
     """Print what the comparison would do."""
     from perfdiff.cli.rehearsal import rehearsed
 

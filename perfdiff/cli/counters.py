@@ -15,7 +15,7 @@ from perfdiff.cli import exits, options, output
 from perfdiff.cli.options import TextOrJson
 
 if TYPE_CHECKING:
-    from perfdiff.collect.hosts.counters import Library, Trial
+    from perfdiff.collect.hosts.counters import EventTrial, Library
 
 app = options.application()
 
@@ -54,12 +54,12 @@ def _configured(repository: Path, file: Path | None) -> tuple[str, ...]:
     return config.counters.events or ()
 
 
-def _json(library: Library, trials: Sequence[Trial], usual: Sequence[str]) -> str:
+def _json(library: Library, trials: Sequence[EventTrial], usual: Sequence[str]) -> str:
     answer = {"schema": _SCHEMA, "papi": asdict(library), "default": list(usual), "events": [asdict(trial) for trial in trials]}
     return json.dumps(answer, indent=2)
 
 
-def _lines(library: Library, trials: Sequence[Trial], usual: Sequence[str]) -> Iterator[str]:
+def _lines(library: Library, trials: Sequence[EventTrial], usual: Sequence[str]) -> Iterator[str]:
     yield f"PAPI {library.version}" if library.version else library.trouble
     yield ""
     yield from _table(trials)
@@ -67,7 +67,7 @@ def _lines(library: Library, trials: Sequence[Trial], usual: Sequence[str]) -> I
     yield f"Comparisons count {', '.join(usual)} by default." if usual else "Comparisons count no hardware events here by default."
 
 
-def _table(trials: Sequence[Trial]) -> Iterator[str]:
+def _table(trials: Sequence[EventTrial]) -> Iterator[str]:
     width = max((len(trial.event) for trial in trials), default=0)
     remedy = ""
     for trial in trials:

@@ -64,7 +64,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with waiting.progress(quiet=quiet, verbose=verbose) as progress:
             if revisions:
                 overrides = Overrides(file=config, build=build, command=command, parameters=options.parameters(param))
-                asked = requests.request(tuple(revisions), groups.Project(repository=repository, cache=cache), overrides, progress)
+                asked = requests.request(tuple(revisions), groups.ProjectOptions(repository=repository, cache=cache), overrides, progress)
                 outcome = acceptances.compared(asked, repository, overrides, progress)
             else:
                 outcome = requests.last(repository, folder, config, progress)
@@ -78,11 +78,7 @@ def explanation(outcome: Outcome, function: str) -> str:
     from perfdiff.report.explain import explain as section_of
 
     findings = outcome.findings
-    named = [
-        finding
-        for finding in findings.functions
-        if is_named(function, finding.info.name, finding.info.file) or _stands_at(function, finding)
-    ]
+    named = [finding for finding in findings.functions if _is_meant(function, finding)]
     if len({wording.place(finding.info) for finding in named}) > 1:
         sections = [_choice(function, named, findings.min_effect)]
     else:
@@ -99,14 +95,15 @@ def explanation(outcome: Outcome, function: str) -> str:
     return "\n".join([*sections, *skipped])
 
 
-def _stands_at(given: str, finding: FunctionFinding) -> bool:
-    """Return whether what a user wrote is a place in the code of a function, `FILE:LINE`, or the one that reports give of it."""
+def _is_meant(given: str, finding: FunctionFinding) -> bool:
+    """Return whether a user wrote the name of a function, a place in its code as `FILE:LINE`, or the place that reports give of it."""
     from perfdiff.report import wording
 
-    if f"/{wording.place(finding.info)}".endswith(f"/{given}"):
+    info = finding.info
+    if is_named(given, info.name, info.file) or f"/{wording.place(info)}".endswith(f"/{given}"):
         return True
     file, _, line = given.rpartition(":")
-    source = finding.info.head or finding.info.base
+    source = info.head or info.base
     return bool(source and file and line.isdecimal() and f"/{source.file}".endswith(f"/{file}") and int(line) in source.code)
 
 

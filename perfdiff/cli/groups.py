@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class WorkloadOptions:
     """What is run, with which parameters and seed."""
 
     workload: options.Workloads = None
@@ -37,7 +37,7 @@ class Repeats:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class ProjectOptions:
     """Which project is built, how, where builds are kept, and what is told meanwhile."""
 
     build: options.Build = None
@@ -57,7 +57,7 @@ class Project:
         return waiting.progress(quiet=self.quiet, verbose=self.verbose, deadline=deadline)
 
 
-_GROUPS = (Workload, Repeats, Project)
+_GROUPS = (WorkloadOptions, Repeats, ProjectOptions)
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

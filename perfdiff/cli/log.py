@@ -62,9 +62,9 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     form: Annotated[options.Drawable | None, typer.Option("--format", help="Form of the history.")] = None,
     cluster: options.Cluster = None,
     *,
-    workloads: groups.Workload,
+    workloads: groups.WorkloadOptions,
     repeats: groups.Repeats,
-    project: groups.Project,
+    project: groups.ProjectOptions,
 ) -> None:
     """Record revisions and tell the history of a function."""
     with exits.exceptions_become_codes(project.repository):

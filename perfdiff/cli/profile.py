@@ -49,9 +49,9 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     form: Annotated[options.Drawable | None, typer.Option("--format", help="Form of the profile.")] = None,
     cluster: options.Cluster = None,
     *,
-    workloads: groups.Workload,
+    workloads: groups.WorkloadOptions,
     repeats: groups.Repeats,
-    project: groups.Project,
+    project: groups.ProjectOptions,
 ) -> None:
     """Record one revision or several and show their profile."""
     with exits.exceptions_become_codes(project.repository):

@@ -74,7 +74,7 @@ def record(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         typer.Option("--survey/--no-survey", help="Whether the configured workloads choose the probes first; by default if there are any."),
     ] = None,
     *,
-    project: groups.Project,
+    project: groups.ProjectOptions,
 ) -> None:
     """Record a command and exit with its code."""
     with exits.exceptions_become_codes(project.repository):

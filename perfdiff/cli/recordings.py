@@ -32,7 +32,7 @@ class Recordings:
     relay: Relay | None = None
 
 
-def recorded(wanted: RevisionRange, project: groups.Project, overrides: Overrides, progress: Progress) -> Recordings:
+def recorded(wanted: RevisionRange, project: groups.ProjectOptions, overrides: Overrides, progress: Progress) -> Recordings:
     """Record the revisions, oldest first, each with all functions that its workloads call; see `_each`.
 
     The workers of a cluster record several at the same time.
@@ -52,7 +52,7 @@ def recorded(wanted: RevisionRange, project: groups.Project, overrides: Override
     return Recordings([(revision, relay.recorded(place)) for place, (revision, _) in enumerate(same)], relay)
 
 
-def alone(name: str | None, project: groups.Project, overrides: Overrides, progress: Progress) -> Recordings:
+def alone(name: str | None, project: groups.ProjectOptions, overrides: Overrides, progress: Progress) -> Recordings:
     """Record one revision, the working tree where none is named."""
     from perfdiff import clustered, pipeline
 
@@ -65,7 +65,7 @@ def alone(name: str | None, project: groups.Project, overrides: Overrides, progr
     return Recordings([] if isinstance(outcome, str) else [(outcome.experiment.base, outcome)], relay)
 
 
-def counted(wanted: RevisionRange, project: groups.Project, overrides: Overrides, progress: Progress) -> list[Counted]:
+def counted(wanted: RevisionRange, project: groups.ProjectOptions, overrides: Overrides, progress: Progress) -> list[Counted]:
     """Count the places of the revisions, oldest first; see `_each`."""
     from perfdiff import trending
     from perfdiff.records.schema import Side
@@ -117,7 +117,7 @@ def _same(wanted: RevisionRange, asked: Request) -> Iterator[tuple[Revision, int
 
 
 def of_words(
-    subjects: Sequence[str], project: groups.Project, overrides: Overrides, progress: Progress, *, counts: bool = False
+    subjects: Sequence[str], project: groups.ProjectOptions, overrides: Overrides, progress: Progress, *, counts: bool = False
 ) -> RecordedExperiment:
     """Return the samples that the words mean, or measure the revision that they name; with `counts`, in counted runs as well."""
     paths = [remote.place(subject) for subject in subjects]

@@ -32,7 +32,7 @@ def warn_of_few_runs(asked: Request, progress: Progress) -> None:
         progress.note(f"{runs} runs with probes a side {needed}; {others} compared all the same")
 
 
-def request(revisions: tuple[str, ...], project: groups.Project, overrides: Overrides, progress: Progress) -> Request:
+def request(revisions: tuple[str, ...], project: groups.ProjectOptions, overrides: Overrides, progress: Progress) -> Request:
     """Return what is asked of the pipeline, by the configuration that holds where the project is."""
     from perfdiff.revisions.repository import find_repository
 
@@ -69,7 +69,7 @@ def _guess(config: Config) -> str:
 
 
 def overridden(
-    context: typer.Context, project: groups.Project, workloads: groups.Workload, repeats: groups.Repeats | None = None
+    context: typer.Context, project: groups.ProjectOptions, workloads: groups.WorkloadOptions, repeats: groups.Repeats | None = None
 ) -> Overrides:
     """Return what the command line of a measuring command says over its configuration."""
     return Overrides(

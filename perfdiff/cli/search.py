@@ -30,7 +30,7 @@ For a single revision, search inputs with which its work grows more than linearl
 """
 
 
-class Form(StrEnum):
+class SearchForm(StrEnum):
     """What the result is written in."""
 
     TEXT = "text"
@@ -38,7 +38,7 @@ class Form(StrEnum):
     JSON = "json"
 
 
-_SUFFIXES = {suffix: Form(form) for suffix, form in options.SUFFIXES.items() if form.value in list(Form)}
+_SUFFIXES = {suffix: SearchForm(form) for suffix, form in options.SUFFIXES.items() if form.value in list(SearchForm)}
 
 
 @app.command(help=_HELP)
@@ -61,11 +61,11 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .md and .json choose the format.")
     ] = None,
-    form: Annotated[Form | None, typer.Option("--format", help="Format of the result.")] = None,
+    form: Annotated[SearchForm | None, typer.Option("--format", help="Format of the result.")] = None,
     strict: options.Strict = False,
     *,
-    workloads: groups.Workload,
-    project: groups.Project,
+    workloads: groups.WorkloadOptions,
+    project: groups.ProjectOptions,
 ) -> None:
     """Search inputs that show what head does more."""
     with exits.exceptions_become_codes(project.repository):
@@ -89,13 +89,13 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         raise typer.Exit(exits.of_verdict(findings.verdict, strict=strict))
 
 
-def _rendered(findings: SearchFindings, form: Form, output_file: Path | None) -> str:
+def _rendered(findings: SearchFindings, form: SearchForm, output_file: Path | None) -> str:
     from perfdiff.report import markdown, slow_inputs, terminal
     from perfdiff.report.json_text import json_text
 
-    if form is Form.JSON:
+    if form is SearchForm.JSON:
         return json_text(slow_inputs.json_document(findings))
     answer, *rest = slow_inputs.blocks(findings)
-    if form is Form.MARKDOWN:
+    if form is SearchForm.MARKDOWN:
         return markdown.render_blocks(answer, slow_inputs.title(findings), tuple(rest))
     return terminal.render_blocks([answer, *rest], width=output.width(output_file), colour=output.colour(output_file))

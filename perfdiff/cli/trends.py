@@ -32,7 +32,7 @@ inputs of many sizes; `inputs = ["corpus/**"]` in perfdiff.toml makes a point of
 """
 
 
-class Form(StrEnum):
+class TrendForm(StrEnum):
     """What trends are written in."""
 
     TEXT = "text"
@@ -42,7 +42,9 @@ class Form(StrEnum):
     CSV = "csv"
 
 
-_SUFFIXES = {suffix: Form(form) for suffix, form in options.SUFFIXES.items() if form.value in list(Form)} | {".csv": Form.CSV}
+_SUFFIXES = {suffix: TrendForm(form) for suffix, form in options.SUFFIXES.items() if form.value in list(TrendForm)} | {
+    ".csv": TrendForm.CSV
+}
 
 
 @app.command(help=_HELP)
@@ -59,7 +61,7 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         Path | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .html, .md, .json and .csv choose the format."),
     ] = None,
-    form: Annotated[Form | None, typer.Option("--format", help="Format; csv is the matrix of counts.")] = None,
+    form: Annotated[TrendForm | None, typer.Option("--format", help="Format; csv is the matrix of counts.")] = None,
     alpha: Annotated[
         float, typer.Option("--alpha", min=0.0001, max=0.5, help="Lines of a cluster fit its representative with R² above 1 minus this.")
     ] = 0.02,
@@ -75,8 +77,8 @@ def trends(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     instances: Annotated[bool, typer.Option("--instances", help="Count the instances of C++ templates separately.")] = False,
     strict: options.Strict = False,
     *,
-    workloads: groups.Workload,
-    project: groups.Project,
+    workloads: groups.WorkloadOptions,
+    project: groups.ProjectOptions,
 ) -> None:
     """Count places of one revision or two and tell their trends."""
     with exits.exceptions_become_codes(project.repository):
@@ -107,12 +109,12 @@ def rendered(findings: TrendFindings, form: str, output_file: Path | None, searc
     from perfdiff.report.trends import document, json_document, matrix, page
 
     match form:
-        case Form.JSON:
+        case TrendForm.JSON:
             return json_text(json_document.json_document(findings))
-        case Form.CSV:
+        case TrendForm.CSV:
             return matrix.csv(findings)
-        case Form.HTML:
+        case TrendForm.HTML:
             return page.page(findings, search)
-        case Form.MARKDOWN:
+        case TrendForm.MARKDOWN:
             return document.markdown(findings, search)
     return document.text(findings, width=output.width(output_file), colour=output.colour(output_file), search=search)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from perfdiff.cluster import protocol, workers
 from perfdiff.cluster.handing import Given, Handing
-from perfdiff.cluster.protocol import Answer, Built, Failure, GoOn, Handed, Opening, Question, Ready, Seeking, Shelf
+from perfdiff.cluster.protocol import Answer, BuildReady, Failure, GoOn, Handed, Opening, Question, Ready, Seeking, Shelf
 from perfdiff.cluster.tasks import submitted
 from perfdiff.cluster.workers import Worker
 from perfdiff.errors import MeasurementError, PerfdiffError
@@ -173,14 +173,14 @@ class Posts(Generic[T]):
         self._take_handed(answer, self._handed.pop(future, None))
         if post not in self.here:
             return post, None
-        if isinstance(answer, Built):
+        if isinstance(answer, BuildReady):
             self._handing.built(post.worker.address, answer.key)
         self._give(self._handing.heard(post.worker.address, self._busy, is_patient=self._is_patient))
         match answer:
             case Seeking(key):
                 self._give(self._handing.seek(post.worker.address, key, self._busy, is_patient=self._is_patient))
                 return None
-            case Built():
+            case BuildReady():
                 self._watch(self.ask(post, GoOn()), post)
                 return None
         return post, answer
@@ -189,7 +189,7 @@ class Posts(Generic[T]):
         """Take whether a build of another worker served the one that it was handed to."""
         if given is None or given.source is None or answer is None:
             return
-        if isinstance(answer, Built) and answer.key == given.key:
+        if isinstance(answer, BuildReady) and answer.key == given.key:
             self._handing.refused(given.who, given.key, given.source)
         elif not isinstance(answer, Failure):
             self._handing.took(given.who, given.key, given.source)
@@ -238,9 +238,9 @@ class Posts(Generic[T]):
         addresses = [worker.address for worker in able]
         answers = self.client.run(hosting.shelf, workers=addresses, on_error="return") if len(able) > 1 else {}
         # A scheduler passes on what it may have no name for, so shelves come as bytes; what else comes is an error.
-        said = {address: answers.get(address) for address in addresses}
         shelves = {
-            address: pickle.loads(shelf) if isinstance(shelf, bytes) else Shelf(None, frozenset()) for address, shelf in said.items()
+            address: pickle.loads(shelf) if isinstance(shelf := answers.get(address), bytes) else Shelf(None, frozenset())
+            for address in addresses
         }
         self._handing = Handing({worker.address: worker.name for worker in able})
         self._handing.begin(shelves)

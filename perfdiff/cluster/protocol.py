@@ -151,13 +151,13 @@ class Seeking:
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """A build of another station; None where this one is to make it, and to say `Built` then."""
+    """A build of another station; None where this one is to make it, and to say `BuildReady` then."""
 
     parcel: Parcel | None
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class BuildReady:
     """In the midst of a request: the station has made a build, which nothing has used yet; it goes on with `GoOn`."""
 
     key: str
@@ -170,7 +170,7 @@ class GoOn:
 
 Opening = Commission | Series  # what a station hears first
 Request = Commission | Recipe | Order | Series | Record
-Question = Seeking | Built  # of a station that is at a request, which is then not answered yet
+Question = Seeking | BuildReady  # of a station that is at a request, which is then not answered yet
 Reply = Handed | GoOn
 Answer = Ready | Fitted | Finished | Delivery | Failure
 
@@ -178,13 +178,7 @@ Answer = Ready | Fitted | Finished | Delivery | Failure
 def numbering(subjects: Subjects) -> str:
     """Return a digest of the functions under their numbers, and of where each stands: probes for one machine then fit another."""
     places = [
-        (
-            id_,
-            *(
-                (function.name, function.file, function.start, function.body, function.end, function.made) if function else None
-                for function in (pair.base, pair.head)
-            ),
-        )
+        (id_, *((side.name, side.file, side.start, side.body, side.end, side.made) if side else None for side in (pair.base, pair.head)))
         for id_, pair in sorted(subjects.pairs.items())
     ]
     return hashlib.blake2b(repr(places).encode(), digest_size=16).hexdigest()

@@ -28,7 +28,7 @@ from perfdiff.cluster import protocol
 from perfdiff.cluster.deliveries import delivered
 from perfdiff.cluster.protocol import (
     Answer,
-    Built,
+    BuildReady,
     Checkout,
     Commission,
     Delivery,
@@ -75,7 +75,7 @@ class Station:
     stack: ExitStack
     exchange: Callable[[Question], Reply]
     _maker: OwnMachine | None = None
-    _recorder: _Recorder | None = None
+    _recorder: _RevisionRecorder | None = None
 
     def answer(self, request: protocol.Request) -> Answer:
         """Do what is asked and return what came of it."""
@@ -103,7 +103,7 @@ class Station:
                 return self._series.recorded(request.revisions)
 
     @property
-    def _series(self) -> _Recorder:
+    def _series(self) -> _RevisionRecorder:
         if self._recorder is None:
             raise MeasurementError("the station was not told what to measure", slug="worker-lost")
         return self._recorder
@@ -158,7 +158,7 @@ class Station:
         """Get ready to record revisions; nothing is built yet."""
         repository, project, room = self._laid_out(series.checkout)
         builds = self.stack.enter_context(BuildCache(self.cache, _Neighbours(self.exchange)))
-        self._recorder = _Recorder(
+        self._recorder = _RevisionRecorder(
             Request(project, (), series.config, self.cache, self.environment, series.followed), repository, builds, room
         )
         return Ready(socket.gethostname(), machine.environment(self.environment))
@@ -179,11 +179,11 @@ class _Neighbours:
             remove_folder(folder)
             folder.mkdir()
         make(folder)
-        self.exchange(Built(key))
+        self.exchange(BuildReady(key))
 
 
 @dataclass(slots=True)
-class _Recorder:
+class _RevisionRecorder:
     """Records revisions on this machine, as `perfdiff log` does on the user's; what was recorded before is not run again."""
 
     request: Request

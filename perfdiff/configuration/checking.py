@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from perfdiff.configuration.settings import Setting
+from perfdiff.configuration.settings import SettingKind
 from perfdiff.configuration.tomlfile import Keys, TomlFile
 from perfdiff.errors import ConfigError
 
 COMMAND_LINE = "command line"
 
 
-def checked_table(source: TomlFile, table: object, settings: Mapping[str, Setting], keys: Keys) -> dict[str, Any]:
+def checked_table(source: TomlFile, table: object, settings: Mapping[str, SettingKind], keys: Keys) -> dict[str, Any]:
     """Return the values of a table of `source` at `keys`; raise ConfigError where one is unknown or not of its kind."""
     if not isinstance(table, dict):
         raise ConfigError(f"{source.place(keys)}: '{keys[0]}' must be a table: write [{keys[0]}] above its keys", slug="config-value")
@@ -47,7 +47,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
     return f"; did you mean '{spelled[near[0]]}'?" if near else ""
 
 
-def checked(raw: object, setting: Setting, place: str, key: str) -> Any:
+def checked(raw: object, setting: SettingKind, place: str, key: str) -> Any:
     """Return a value as `setting` reads it; raise ConfigError where it is not of its kind."""
     value = setting.read(raw)
     if value is None:

@@ -32,7 +32,7 @@ _EVENT_BYTES = 55
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SettingKind:
     """A kind of value. `read` returns the value or None where `found` is not of this kind; `wanted` names the kind with an example."""
 
     wanted: str
@@ -45,7 +45,7 @@ def variable(name: str) -> str:
     return f"PERFDIFF_{name}".upper()
 
 
-def parse(setting: Setting, text: str) -> object:
+def parse(setting: SettingKind, text: str) -> object:
     """Return the value that `text` from environment or command line stands for, not yet checked."""
     if setting.text:
         return text
@@ -114,8 +114,10 @@ def _pattern(value: object) -> str | None:
         return None
 
 
-def _one_of(options: Sequence[str]) -> Setting:
-    return Setting(f"one of {', '.join(options)}", lambda value: value if isinstance(value, str) and value in options else None, text=True)
+def _one_of(options: Sequence[str]) -> SettingKind:
+    return SettingKind(
+        f"one of {', '.join(options)}", lambda value: value if isinstance(value, str) and value in options else None, text=True
+    )
 
 
 def _parameters(value: object) -> dict[str, tuple[float | str, ...]] | None:
@@ -188,76 +190,76 @@ def _time(value: object) -> float | None:
     return seconds
 
 
-_SECONDS = Setting("a number of seconds above 0, such as 300", _positive)
-_SHARE = Setting("a share between 0 and 1, such as 0.05", of_type(Annotated[float, Meta(gt=0, lt=1)]))
-_TRUTH = Setting("true or false", of_type(bool))
-_PATHS = Setting('a list of paths, such as ["bench/"]', _texts)
+_SECONDS = SettingKind("a number of seconds above 0, such as 300", _positive)
+_SHARE = SettingKind("a share between 0 and 1, such as 0.05", of_type(Annotated[float, Meta(gt=0, lt=1)]))
+_TRUTH = SettingKind("true or false", of_type(bool))
+_PATHS = SettingKind('a list of paths, such as ["bench/"]', _texts)
 
-_CACHE = Setting('size and ways of a cache, such as "32 KiB/8"', _cache_size, text=True)
+_CACHE = SettingKind('size and ways of a cache, such as "32 KiB/8"', _cache_size, text=True)
 
 # Two runs a side are the fewest that have a spread.
-RUNS = Setting(f"a whole number of at least 2, such as 10 (at least {RUNS_FOR_TIME} to judge the time of calls)", _integer(2))
-SEED = Setting("a whole number of at least 0, such as 1", _integer(0))
-SETUP = Setting('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
-PREPARE = Setting('a shell command, such as "rm -f cache.db"', _text, text=True)
-WARMUP = Setting("a whole number of at least 0, such as 1", _integer(0))
-SIZE = Setting('a size above 0, such as "4096", "16k" or "1M"', _size)
-TIME = Setting('a time above 0, such as "90s", "2m" or "1h"', _time)
-ADDRESS = Setting('the address of a Dask scheduler, such as "tcp://lab1:8786"', of_type(_matching(r"[a-z]+://\S+")), text=True)
-BUILD_COMMAND = Setting('a shell command, such as "make -j2"', _text, text=True)
+RUNS = SettingKind(f"a whole number of at least 2, such as 10 (at least {RUNS_FOR_TIME} to judge the time of calls)", _integer(2))
+SEED = SettingKind("a whole number of at least 0, such as 1", _integer(0))
+SETUP = SettingKind('a shell command, such as "./bench/generate {n} > input"', _text, text=True)
+PREPARE = SettingKind('a shell command, such as "rm -f cache.db"', _text, text=True)
+WARMUP = SettingKind("a whole number of at least 0, such as 1", _integer(0))
+SIZE = SettingKind('a size above 0, such as "4096", "16k" or "1M"', _size)
+TIME = SettingKind('a time above 0, such as "90s", "2m" or "1h"', _time)
+ADDRESS = SettingKind('the address of a Dask scheduler, such as "tcp://lab1:8786"', of_type(_matching(r"[a-z]+://\S+")), text=True)
+BUILD_COMMAND = SettingKind('a shell command, such as "make -j2"', _text, text=True)
 
 
-def _of_language(key: Key) -> Setting:
+def _of_language(key: Key) -> SettingKind:
     """Return the setting that a key of a language's section is."""
     match key.kind:
         case KeyKind.TEXT:
-            return Setting(key.wanted, _text, text=True)
+            return SettingKind(key.wanted, _text, text=True)
         case KeyKind.TEXTS:
-            return Setting(key.wanted, _texts)
+            return SettingKind(key.wanted, _texts)
         case KeyKind.TRUTH:
             return _TRUTH
 
 
-LANGUAGES: Mapping[str, Mapping[str, Setting]] = {
+LANGUAGES: Mapping[str, Mapping[str, SettingKind]] = {
     traits.name: {name: _of_language(key) for name, key in traits.keys.items()} for traits in installed() if traits.settings is not None
 }
-SECTIONS: Mapping[str, Mapping[str, Setting]] = {
+SECTIONS: Mapping[str, Mapping[str, SettingKind]] = {
     "build": {
         "command": BUILD_COMMAND,
         "overlay": _PATHS,
-        "fuzz_targets": Setting('a list of sources with their seeds, such as ["fuzz/parse.c fuzz/corpus/*"]', _texts),
+        "fuzz_targets": SettingKind('a list of sources with their seeds, such as ["fuzz/parse.c fuzz/corpus/*"]', _texts),
         "timeout_s": _SECONDS,
     },
     **LANGUAGES,
     "probes": {
         "overhead": _SHARE,
-        "exclude": Setting('a list of path patterns, such as ["third_party/*"]', _texts),
-        "depth": Setting("a whole number of at least 0, such as 3", _integer(0)),
-        "samples": Setting("a whole number of at least 1, such as 1000", _integer(1)),
+        "exclude": SettingKind('a list of path patterns, such as ["third_party/*"]', _texts),
+        "depth": SettingKind("a whole number of at least 0, such as 3", _integer(0)),
+        "samples": SettingKind("a whole number of at least 1, such as 1000", _integer(1)),
     },
     "measure": {
         "budget_s": _SECONDS,
         "fast": _TRUTH,
         "thorough": _TRUTH,
-        "layouts": Setting("a whole number of at least 1, such as 6", _integer(1)),
+        "layouts": SettingKind("a whole number of at least 1, such as 6", _integer(1)),
         "wait_s": _SECONDS,
         "time": TIME,
     },
     "cluster": {"address": ADDRESS},
-    "cache": {"max_gb": Setting("a number of GB above 0, such as 20", _positive)},
+    "cache": {"max_gb": SettingKind("a number of GB above 0, such as 20", _positive)},
     "compare": {
         "min_effect": _SHARE,
         "fdr": _SHARE,
         "confidence": _SHARE,
         "seed": SEED,
-        "accepted": Setting('a path, such as "perf/accepted.toml"', _text, text=True),
+        "accepted": SettingKind('a path, such as "perf/accepted.toml"', _text, text=True),
         "judge": _one_of(JUDGES),
         "memory": _SHARE,
         "outputs": _one_of(OUTPUTS),
         "detector": _one_of(DETECTORS),
     },
     "counters": {
-        "events": Setting(
+        "events": SettingKind(
             f'a list of at most {_MOST_EVENTS} different names of at most {_EVENT_BYTES} bytes, such as ["PAPI_TOT_INS", "PAPI_L1_DCM"]',
             _events,
         ),
@@ -266,65 +268,65 @@ SECTIONS: Mapping[str, Mapping[str, Setting]] = {
         "l1d": _CACHE,
         "l2": _CACHE,
         "llc": _CACHE,
-        "nodes": Setting("a whole number of at least 1, such as 2", _integer(1)),
+        "nodes": SettingKind("a whole number of at least 1, such as 2", _integer(1)),
     },
 }
-WORKLOAD: Mapping[str, Setting] = {
-    "name": Setting('a name, such as "sort"', _text, text=True),
-    "command": Setting('a command, such as "./bench/sort {n}"', _text, text=True),
-    "requests": Setting('a file of requests, such as "requests.toml"', _text, text=True),
-    **{name: Setting(offered.framework.wanted, offered.framework.read) for name, offered in frameworks().items()},
-    "inputs": Setting('a pattern of files, such as "corpus/**/*.c", or a list of them', _patterns),
-    "features": Setting("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", of_type(_table(_NAME, TEXT))),
-    "parameters": Setting("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
+WORKLOAD: Mapping[str, SettingKind] = {
+    "name": SettingKind('a name, such as "sort"', _text, text=True),
+    "command": SettingKind('a command, such as "./bench/sort {n}"', _text, text=True),
+    "requests": SettingKind('a file of requests, such as "requests.toml"', _text, text=True),
+    **{name: SettingKind(offered.framework.wanted, offered.framework.read) for name, offered in frameworks().items()},
+    "inputs": SettingKind('a pattern of files, such as "corpus/**/*.c", or a list of them', _patterns),
+    "features": SettingKind("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", of_type(_table(_NAME, TEXT))),
+    "parameters": SettingKind("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
     "runs": RUNS,
     "timeout_s": _SECONDS,
     "setup": SETUP,
     "prepare": PREPARE,
-    "check": Setting('a shell command, such as "grep -q done"', _text, text=True),
+    "check": SettingKind('a shell command, such as "grep -q done"', _text, text=True),
     "warmup": WARMUP,
     "alone": _TRUTH,
-    "exit_codes": Setting("a list of exit codes from 0 to 255, such as [0, 1]", of_type(_some(Annotated[int, Meta(ge=0, le=255)]))),
-    "services": Setting('a list of names of services, such as ["db"]', _texts),
+    "exit_codes": SettingKind("a list of exit codes from 0 to 255, such as [0, 1]", of_type(_some(Annotated[int, Meta(ge=0, le=255)]))),
+    "services": SettingKind('a list of names of services, such as ["db"]', _texts),
     "min_effect": _SHARE,
 }
-REQUESTS: Mapping[str, Setting] = {
-    "url": Setting('the address of a service, such as "http://127.0.0.1:{app.port}"', of_type(_matching(f"{_OWN_HOST}.*")), text=True),
-    "count": Setting('a whole number of at least 0, or a parameter, such as "{n}"', _count),
+REQUESTS: Mapping[str, SettingKind] = {
+    "url": SettingKind('the address of a service, such as "http://127.0.0.1:{app.port}"', of_type(_matching(f"{_OWN_HOST}.*")), text=True),
+    "count": SettingKind('a whole number of at least 0, or a parameter, such as "{n}"', _count),
     "seed": SEED,
-    "concurrency": Setting("a whole number of at least 1, such as 8", _integer(1)),
-    "rate": Setting("a number of requests a second above 0, such as 50", of_type(Annotated[float, Meta(gt=0)])),
+    "concurrency": SettingKind("a whole number of at least 1, such as 8", _integer(1)),
+    "rate": SettingKind("a number of requests a second above 0, such as 50", of_type(Annotated[float, Meta(gt=0)])),
     "timeout_s": _SECONDS,
 }
-REQUEST: Mapping[str, Setting] = {
-    "name": Setting('a name, such as "list"', _text, text=True),
-    "path": Setting('a path, such as "/files/{user}"', of_type(_matching("/.*"))),
-    "method": Setting('a method in capitals, such as "POST"', of_type(_matching("[A-Z]+")), text=True),
-    "headers": Setting('a table of texts, such as { Depth = "1" }', of_type(_table(_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"), str))),
-    "body": Setting('a text, such as \'{"name": "{name}"}\'', of_type(str), text=True),
-    "body_bytes": Setting('a number of bytes, a range or a parameter, such as 1000, "100..10000" or "{size}"', _count),
-    "body_file": Setting('a path beside the file of requests, such as "query.xml"', _text, text=True),
-    "draw": Setting('a table of ranges and lists, such as { id = "1..1000", sort = ["name", "size"] }', _drawn),
-    "weight": Setting("a number of at least 0, such as 5", of_type(Annotated[float, Meta(ge=0)])),
-    "first": Setting("a whole number of at least 0, such as 20", _integer(0)),
-    "after": Setting('the name of another request, such as "create"', _text, text=True),
-    "expect": Setting("a list of statuses, such as [207, 404]", of_type(_some(Annotated[int, Meta(ge=100, le=599)]))),
+REQUEST: Mapping[str, SettingKind] = {
+    "name": SettingKind('a name, such as "list"', _text, text=True),
+    "path": SettingKind('a path, such as "/files/{user}"', of_type(_matching("/.*"))),
+    "method": SettingKind('a method in capitals, such as "POST"', of_type(_matching("[A-Z]+")), text=True),
+    "headers": SettingKind('a table of texts, such as { Depth = "1" }', of_type(_table(_matching(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"), str))),
+    "body": SettingKind('a text, such as \'{"name": "{name}"}\'', of_type(str), text=True),
+    "body_bytes": SettingKind('a number of bytes, a range or a parameter, such as 1000, "100..10000" or "{size}"', _count),
+    "body_file": SettingKind('a path beside the file of requests, such as "query.xml"', _text, text=True),
+    "draw": SettingKind('a table of ranges and lists, such as { id = "1..1000", sort = ["name", "size"] }', _drawn),
+    "weight": SettingKind("a number of at least 0, such as 5", of_type(Annotated[float, Meta(ge=0)])),
+    "first": SettingKind("a whole number of at least 0, such as 20", _integer(0)),
+    "after": SettingKind('the name of another request, such as "create"', _text, text=True),
+    "expect": SettingKind("a list of statuses, such as [207, 404]", of_type(_some(Annotated[int, Meta(ge=100, le=599)]))),
 }
-SERVICE: Mapping[str, Setting] = {
-    "name": Setting('a word of letters, digits and "_", such as "db"', of_type(_NAME), text=True),
-    "command": Setting('a shell command, such as "./server --port {port}"', _text, text=True),
+SERVICE: Mapping[str, SettingKind] = {
+    "name": SettingKind('a word of letters, digits and "_", such as "db"', of_type(_NAME), text=True),
+    "command": SettingKind('a shell command, such as "./server --port {port}"', _text, text=True),
     "outside": _TRUTH,
     "keep": _one_of(KEEPS),
-    "ready": Setting(
+    "ready": SettingKind(
         '"tcp" or a URL on 127.0.0.1, such as "http://127.0.0.1:{port}/"', of_type(_matching(f"{TCP}|{_OWN_HOST}.*")), text=True
     ),
-    "ready_line": Setting('a regular expression, such as "listening on"', _pattern),
-    "ready_command": Setting('a shell command, such as "mariadb-admin --socket={folder}/socket ping"', _text, text=True),
-    "ports": Setting(f'a list of different words other than {PORT}, {FOLDER} and {PROJECT}, such as ["admin"]', _port_names),
-    "environment": Setting('a table of texts, such as { DATABASE = "127.0.0.1:{db.port}" }', of_type(_table(_NAME, str))),
-    "install": Setting('a shell command, such as "mariadb-install-db --datadir={folder}/data"', _text, text=True),
-    "setup": Setting('a shell command, such as "mariadb --socket={folder}/socket < schema.sql"', _text, text=True),
-    "teardown": Setting('a shell command, such as "rm -rf uploads"', _text, text=True),
-    "stop": Setting('the name of a signal, such as "INT"', _signal, text=True),
+    "ready_line": SettingKind('a regular expression, such as "listening on"', _pattern),
+    "ready_command": SettingKind('a shell command, such as "mariadb-admin --socket={folder}/socket ping"', _text, text=True),
+    "ports": SettingKind(f'a list of different words other than {PORT}, {FOLDER} and {PROJECT}, such as ["admin"]', _port_names),
+    "environment": SettingKind('a table of texts, such as { DATABASE = "127.0.0.1:{db.port}" }', of_type(_table(_NAME, str))),
+    "install": SettingKind('a shell command, such as "mariadb-install-db --datadir={folder}/data"', _text, text=True),
+    "setup": SettingKind('a shell command, such as "mariadb --socket={folder}/socket < schema.sql"', _text, text=True),
+    "teardown": SettingKind('a shell command, such as "rm -rf uploads"', _text, text=True),
+    "stop": SettingKind('the name of a signal, such as "INT"', _signal, text=True),
     "timeout_s": _SECONDS,
 }

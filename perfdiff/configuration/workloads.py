@@ -176,24 +176,19 @@ def _check_places(workload: WorkloadConfig, place: str, remedy: str, offered: Se
 
 
 def _selected(workloads: tuple[WorkloadConfig, ...], names: tuple[str, ...]) -> tuple[WorkloadConfig, ...]:
-    workload_names = [workload.name for workload in workloads]
+    there = [workload.name for workload in workloads]
     for name in names:
-        if name not in workload_names:
-            raise ConfigError(
-                f"no workload is named '{name}'; there are {', '.join(workload_names)}{nearest(name, workload_names)}",
-                slug="config-workload",
-            )
+        if name not in there:
+            raise ConfigError(f"no workload is named '{name}'; there are {', '.join(there)}{nearest(name, there)}", slug="config-workload")
     return tuple(workload for workload in workloads if not names or workload.name in names)
 
 
 def _with_parameters(workloads: tuple[WorkloadConfig, ...], given: Mapping[str, tuple[float | str, ...]]) -> tuple[WorkloadConfig, ...]:
-    parameters = {name for workload in workloads for name in workload.values}
+    names = {name for workload in workloads for name in workload.values}
     for name in given:
-        if name not in parameters:
-            there = f"there are {', '.join(sorted(parameters))}" if parameters else f"write {{{name}}} in a command where its value goes"
-            raise ConfigError(
-                f"--param {name}: no workload has this parameter; {there}{nearest(name, parameters)}", slug="config-parameter"
-            )
+        if name not in names:
+            there = f"there are {', '.join(sorted(names))}" if names else f"write {{{name}}} in a command where its value goes"
+            raise ConfigError(f"--param {name}: no workload has this parameter; {there}{nearest(name, names)}", slug="config-parameter")
     return tuple(
         replace(workload, parameters={name: given.get(name, values) for name, values in workload.parameters.items()})
         for workload in workloads

@@ -13,11 +13,11 @@ import numpy as np
 
 from perfdiff.errors import store_errors
 from perfdiff.languages import line_counts
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.records.places import Place
 
 
-class Code(NamedTuple):
+class CountedCode(NamedTuple):
     """What the interpreter compiles at a time, a function or a file's own level.
 
     `first_line` and `last_line` are those by which the interpreter knows it, 0 where it does not, `name` is its name there, `function` the
@@ -40,8 +40,12 @@ class Laid:
 
 
 def places(
-    laid: Laid, codes: Mapping[str, Sequence[Code]], text: Callable[[Path], tuple[str, ...]], sheet: Path, variables: Mapping[str, str]
-) -> Places:
+    laid: Laid,
+    codes: Mapping[str, Sequence[CountedCode]],
+    text: Callable[[Path], tuple[str, ...]],
+    sheet: Path,
+    variables: Mapping[str, str],
+) -> InterpretedPlaces:
     """Return the places of the codes of each file; write what tells a process of them to `sheet`; raise StoreError.
 
     `text` reads the lines of a file, `variables` are those of a process that counts by the sheet.
@@ -56,10 +60,10 @@ def places(
     numbered = tuple(Place(function, file, line, line_counts.text_of(sources[file], line)) for file, line, function in index)
     with store_errors(sheet.parent):
         sheet.write_bytes(b"".join(os.fsencode(line) + b"\n" for line in _sheet(laid, codes, index)))
-    return Places(numbered, sources, variables, sheet, np.arange(len(numbered)), len(numbered))
+    return InterpretedPlaces(numbered, sources, variables, sheet, np.arange(len(numbered)), len(numbered))
 
 
-def _sheet(laid: Laid, codes: Mapping[str, Sequence[Code]], index: Mapping[tuple[str, int, str], int]) -> Iterator[str]:
+def _sheet(laid: Laid, codes: Mapping[str, Sequence[CountedCode]], index: Mapping[tuple[str, int, str], int]) -> Iterator[str]:
     """Yield what `interpreted/lines/code_lines.c` reads. Codes of one name on the same lines cannot be told apart: they are one."""
     yield f"P {len(index)}"
     for file, codes_of_file in codes.items():

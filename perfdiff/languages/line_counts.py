@@ -27,7 +27,7 @@ def of_process(content: bytes, places: int) -> Ints | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class InterpretedPlaces:
     """The counted lines of a tree, in order; with `variables` in its environment a process counts them, by `sheet`.
 
     The sheet has `counted` numbers, of which `numbers` (places,) are the places' own; `counts_in` takes them out of a process's file.

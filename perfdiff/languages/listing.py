@@ -66,7 +66,7 @@ class Benchmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SuiteListing:
     """What a suite has in one revision, why others fail, by name, and the CPU time in seconds that a run takes before its first call.
 
     One that is not `whole` ran out of time, and has more whose names it does not know.
@@ -78,7 +78,7 @@ class Listing:
     whole: bool = True
 
     @classmethod
-    def read(cls, text: str) -> Listing:
+    def read(cls, text: str) -> SuiteListing:
         """Return what a listing's JSON tells; raise ValueError, KeyError or TypeError where it is none."""
         table = json.loads(text)
         benchmarks = {
@@ -160,7 +160,7 @@ def _cpu_s() -> float:
 def main(words: Sequence[str]) -> None:
     """Call a function of a pack, and write the listing that it returns."""
     function, *rest = words
-    lists: Callable[..., Listing] = loaded(function)
+    lists: Callable[..., SuiteListing] = loaded(function)
     Path(os.environ.get(LISTED_TO, "/dev/stderr")).write_text(lists(*rest).written(), encoding="utf-8")
 
 

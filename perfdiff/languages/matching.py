@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perfdiff.languages.dialect import Dialect, Renames, is_renamed
 from perfdiff.languages.garbage import unsearched
-from perfdiff.languages.pairing import Pair, pair
+from perfdiff.languages.pairing import FunctionPair, pair
 from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.records.differences import ChangeReason, Entity, ReasonKind, depends_reason, function_entity, other_reason
 from perfdiff.records.schema import Change
@@ -32,7 +32,7 @@ def match(base: Program, head: Program, dialect: Dialect) -> tuple[Counterpart, 
         for pair in pairs
         if pair.base is not None and pair.head is not None and pair.base.name != pair.head.name
     )
-    comparison = _Comparison(base, head, renames, dialect)
+    comparison = _FunctionComparison(base, head, renames, dialect)
     verdicts = [comparison.verdict(pair) for pair in pairs]
     graph = _Graph(pairs)
     _stand_in_for_unprobed(pairs, verdicts, graph)
@@ -43,7 +43,7 @@ def match(base: Program, head: Program, dialect: Dialect) -> tuple[Counterpart, 
     )
 
 
-class _Comparison:
+class _FunctionComparison:
     """Compares single functions: their text, and what the text depends on."""
 
     def __init__(self, base: Program, head: Program, renames: Renames, dialect: Dialect) -> None:
@@ -52,7 +52,7 @@ class _Comparison:
         self._head_entities = {declaration.entity for declaration in head.declarations.values()}
         self._differing = {key for key in self._base.keys() & self._head.keys() if not _is_same(self._base[key], self._head[key])}
 
-    def verdict(self, pair: Pair) -> _Verdict:
+    def verdict(self, pair: FunctionPair) -> _Verdict:
         """Return how a function differs, its callees left out of account."""
         if pair.base is None:
             return _Verdict(Change.ADDED, (ChangeReason(ReasonKind.ONE_SIDED, "added"),))
@@ -164,7 +164,7 @@ def _moved(base: FunctionDefinition, head: FunctionDefinition) -> tuple[ChangeRe
 class _Graph:
     """Which pairs call which, on either side, by position in the list of pairs."""
 
-    def __init__(self, pairs: list[Pair]) -> None:
+    def __init__(self, pairs: list[FunctionPair]) -> None:
         base = {pair.base.key: index for index, pair in enumerate(pairs) if pair.base is not None}
         head = {pair.head.key: index for index, pair in enumerate(pairs) if pair.head is not None}
         self.callers: dict[int, set[int]] = defaultdict(set)
@@ -175,7 +175,7 @@ class _Graph:
                 self.callers[callee].add(index)
 
 
-def _stand_in_for_unprobed(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph) -> None:
+def _stand_in_for_unprobed(pairs: list[FunctionPair], verdicts: list[_Verdict], graph: _Graph) -> None:
     """Make those that call a changed function which can carry no probe affected by it: its cost can only show in them."""
     waiting = [index for index, verdict in enumerate(verdicts) if verdict.change.is_suspect and pairs[index].shown.obstacle]
     while waiting:
@@ -193,7 +193,7 @@ def _stand_in_for_unprobed(pairs: list[Pair], verdicts: list[_Verdict], graph: _
                 waiting.append(caller)
 
 
-def _callers(pairs: list[Pair], verdicts: list[_Verdict], graph: _Graph, dialect: Dialect) -> None:
+def _callers(pairs: list[FunctionPair], verdicts: list[_Verdict], graph: _Graph, dialect: Dialect) -> None:
     reasons: dict[int, list[str]] = defaultdict(list)
     for callee, verdict in enumerate(verdicts):
         if verdict.change.is_suspect and not pairs[callee].shown.obstacle:

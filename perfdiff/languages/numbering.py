@@ -41,7 +41,7 @@ Find = Callable[[str, int], Number | None]  # the first number of a key behind a
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _NumberedUnit:
     """A function without a name, or a class of such: what its keys begin with, its number, and its functions."""
 
     prefix: str
@@ -81,7 +81,7 @@ class Alignment:
                     prefix = f"{before}{stem}{next(free)}"
                     yield from ((function.key, prefix + function.key[len(unit.prefix) :]) for function in unit.functions)
 
-    def _units(self, functions: Iterable[FunctionDefinition], under: str) -> dict[str, list[_Unit]]:
+    def _units(self, functions: Iterable[FunctionDefinition], under: str) -> dict[str, list[_NumberedUnit]]:
         """Return what has a number and begins directly under a prefix, by what stands before the number, in order."""
         groups: dict[str, dict[tuple[int, str], list[FunctionDefinition]]] = defaultdict(lambda: defaultdict(list))
         for function in functions:
@@ -89,7 +89,7 @@ class Alignment:
             if ordinal is not None:
                 groups[function.key[len(under) : ordinal.start] + ordinal.mark][ordinal.value, function.key[: ordinal.end]].append(function)
         return {
-            stem: [_Unit(prefix, number, tuple(group)) for (number, prefix), group in sorted(units.items())]
+            stem: [_NumberedUnit(prefix, number, tuple(group)) for (number, prefix), group in sorted(units.items())]
             for stem, units in groups.items()
         }
 
@@ -116,7 +116,7 @@ def with_name(function: FunctionDefinition, before: FunctionDefinition | None) -
     return function if is_known or before is None else replace(function, names=(*function.names, before.name))
 
 
-def _pairs(base: Sequence[_Unit], head: Sequence[_Unit], tokens: Tokens) -> dict[int, int]:
+def _pairs(base: Sequence[_NumberedUnit], head: Sequence[_NumberedUnit], tokens: Tokens) -> dict[int, int]:
     """Return by index in head which unit of base is the same: those that do the same in the same order, then what is left between."""
     before, after = [unit.digest for unit in base], [unit.digest for unit in head]
     base_index: dict[int, int] = {}
@@ -128,7 +128,9 @@ def _pairs(base: Sequence[_Unit], head: Sequence[_Unit], tokens: Tokens) -> dict
     return base_index
 
 
-def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int], new: tuple[int, int], tokens: Tokens) -> dict[int, int]:
+def _between(
+    base: Sequence[_NumberedUnit], head: Sequence[_NumberedUnit], old: tuple[int, int], new: tuple[int, int], tokens: Tokens
+) -> dict[int, int]:
     if old[1] - old[0] == new[1] - new[0]:
         return dict(zip(range(*new), range(*old), strict=True))
     words = {("base", index): _words(base[index], tokens) for index in range(*old)}
@@ -141,5 +143,5 @@ def _between(base: Sequence[_Unit], head: Sequence[_Unit], old: tuple[int, int],
     return base_index
 
 
-def _words(unit: _Unit, tokens: Tokens) -> Counter[str]:
+def _words(unit: _NumberedUnit, tokens: Tokens) -> Counter[str]:
     return Counter(token for function in unit.functions for token in tokens(function))

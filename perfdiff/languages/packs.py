@@ -184,26 +184,26 @@ def _owns(pack: Language, pair: Counterpart) -> bool:
 class _Workplaces:
     """What several packs lay beside a tree, one after the other."""
 
-    each: tuple[Workplace, ...]
+    workplaces: tuple[Workplace, ...]
 
     @property
     def identity(self) -> str:
-        return "\n".join(pack.identity for pack in self.each)
+        return "\n".join(workplace.identity for workplace in self.workplaces)
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
         variables: dict[str, str] = {}
         commands = []
-        for pack in self.each:
-            prepared = pack.prepare(beside, tree, place, {**environment, **variables})
+        for workplace in self.workplaces:
+            prepared = workplace.prepare(beside, tree, place, {**environment, **variables})
             variables |= prepared.variables
             commands.append(prepared.command)
         return Prepared(variables, " && ".join(filter(None, commands)))
 
     def broken(self, beside: Path) -> str | None:
-        return next(filter(None, (pack.broken(beside) for pack in self.each)), None)
+        return next(filter(None, (workplace.broken(beside) for workplace in self.workplaces)), None)
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
-        return tuple(note for pack in self.each for note in pack.finish(beside, tree, place, environment))
+        return tuple(note for workplace in self.workplaces for note in workplace.finish(beside, tree, place, environment))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,7 +236,7 @@ def _joined(by_pack: Mapping[str, CodeComparison]) -> _Comparisons:
 class _Places:
     """Reads the counts of all packs' lines."""
 
-    each: tuple[PlaceReader, ...]
+    readers: tuple[PlaceReader, ...]
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -245,20 +245,20 @@ class _Places:
 
     @property
     def sources(self) -> Mapping[str, tuple[str, ...]]:
-        return {file: lines for reader in self.each for file, lines in reader.sources.items()}
+        return {file: lines for reader in self.readers for file, lines in reader.sources.items()}
 
     def environment(self, folder: Path) -> dict[str, str]:
-        return {name: value for reader in self.each for name, value in reader.environment(folder).items()}
+        return {name: value for reader in self.readers for name, value in reader.environment(folder).items()}
 
     def read(self, folder: Path) -> Ints:
-        return np.concatenate([reader.read(folder) for reader in self.each])[self._order]
+        return np.concatenate([reader.read(folder) for reader in self.readers])[self._order]
 
     def lost(self, folder: Path) -> int:
-        return sum(reader.lost(folder) for reader in self.each)
+        return sum(reader.lost(folder) for reader in self.readers)
 
     @property
     def _unordered(self) -> list[Place]:
-        return [place for reader in self.each for place in reader.places]
+        return [place for reader in self.readers for place in reader.places]
 
     @property
     def _order(self) -> list[int]:

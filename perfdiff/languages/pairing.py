@@ -22,7 +22,7 @@ Trigrams = Counter[tuple[str, str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FunctionPair:
     """A function on both sides; one of them is None where it was added or removed."""
 
     base: FunctionDefinition | None
@@ -36,7 +36,7 @@ class Pair:
         return definition
 
 
-def pair(base: Program, head: Program, dialect: Dialect) -> list[Pair]:
+def pair(base: Program, head: Program, dialect: Dialect) -> list[FunctionPair]:
     """Return every function of both programs once, paired where it is the same function."""
     return _Pairing(base, head, dialect).pairs()
 
@@ -45,11 +45,11 @@ class _Pairing:
     def __init__(self, base: Program, head: Program, dialect: Dialect) -> None:
         self._dialect = dialect
         shared = base.functions.keys() & head.functions.keys()
-        self._pairs = [Pair(base.functions[key], head.functions[key]) for key in shared]
+        self._pairs = [FunctionPair(base.functions[key], head.functions[key]) for key in shared]
         self._base = {key: function for key, function in base.functions.items() if key not in shared}
         self._head = {key: function for key, function in head.functions.items() if key not in shared}
 
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[FunctionPair]:
         """Return the pairs, by place in head, those without head last."""
         self._by(lambda function: (function.name, function.file))
         self._by(lambda function: (function.name, function.signature))
@@ -58,7 +58,9 @@ class _Pairing:
         self._by(lambda function: (function.file, self._anonymous_text(function)))
         self._by(lambda function: self._anonymous_text(function) if self._is_large(function) else function.key)
         self._by_similarity()
-        alone = [Pair(function, None) for function in self._base.values()] + [Pair(None, function) for function in self._head.values()]
+        alone = [FunctionPair(function, None) for function in self._base.values()] + [
+            FunctionPair(None, function) for function in self._head.values()
+        ]
         return sorted(self._pairs + alone, key=lambda pair: (pair.head is None, pair.shown.file, pair.shown.start, pair.shown.key))
 
     def _by(self, feature: Callable[[FunctionDefinition], Hashable]) -> None:
@@ -68,7 +70,7 @@ class _Pairing:
             self._take(base[value], head[value])
 
     def _take(self, base: FunctionDefinition, head: FunctionDefinition) -> None:
-        self._pairs.append(Pair(base, head))
+        self._pairs.append(FunctionPair(base, head))
         del self._base[base.key]
         del self._head[head.key]
 

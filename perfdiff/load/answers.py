@@ -117,7 +117,7 @@ class Head:
 
 
 @dataclass(slots=True)
-class Body:
+class ResponseBody:
     """The size and digest of a body, which is unpacked for the digest where it is compressed: packed, the same may differ by its time."""
 
     packing: str = ""

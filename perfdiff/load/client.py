@@ -18,7 +18,7 @@ OPEN = 32  # requests under way at most where they come at a rate
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RequestOutcome:
     """What became of a request: how long it was waited for, the status or None, and why it failed, "" where it did not.
 
     Of its body, only the bytes that came and a digest are kept.
@@ -42,13 +42,13 @@ class Client:
     url: str
     mix: RequestMix
     servers: Sequence[int] = ()
-    answers: list[Answer | None] = field(default_factory=list)
+    answers: list[RequestOutcome | None] = field(default_factory=list)
     elapsed_ns: int = 0
     late_ns: int = 0  # of this time: for a CPU that client or servers waited for, where they take turns with others
     _next: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def send(self, requests: Sequence[Planned]) -> list[Answer]:
+    def send(self, requests: Sequence[Planned]) -> list[RequestOutcome]:
         """Send all requests and return their answers in the same order."""
         threads = self.mix.concurrency or (OPEN if self.mix.rate else 1)
         answered = [threading.Event() for _ in requests]
@@ -69,7 +69,7 @@ class Client:
         """Return a connection to the server, which the first request opens."""
         return Connection(self.url, self.mix.timeout_s)
 
-    def answer(self, connection: Connection, request: Planned, due: int | None) -> Answer:
+    def answer(self, connection: Connection, request: Planned, due: int | None) -> RequestOutcome:
         """Send a request and return what became of it, waited for since it was sent, or was `due`."""
         status, size, digest, failure, body = None, 0, b"", "", None
         began = time.perf_counter_ns()
@@ -86,7 +86,7 @@ class Client:
         expected = self.mix.requests[request.kind].expect
         if status is not None and not (status in expected if expected else 200 <= status < 400):
             failure = str(status)
-        return Answer(latency_ns, status, failure, size, digest)
+        return RequestOutcome(latency_ns, status, failure, size, digest)
 
     def _work(self, requests: Sequence[Planned], answered: Sequence[threading.Event], started: int) -> None:
         with self.connection() as connection:
@@ -107,12 +107,12 @@ class Client:
         return number if number < count else None
 
 
-def send_in_turns(clients: Sequence[Client], planned: Sequence[Sequence[Planned]]) -> list[list[Answer]]:
+def send_in_turns(clients: Sequence[Client], planned: Sequence[Sequence[Planned]]) -> list[list[RequestOutcome]]:
     """Send the requests of each client, one of each at a time, and return their answers; a client's time is that of its own turns.
 
     What the machine does meanwhile, it does to all of them. The order turns around from one request to the next (ABBA).
     """
-    answers: list[list[Answer]] = [[] for _ in clients]
+    answers: list[list[RequestOutcome]] = [[] for _ in clients]
     with ExitStack() as stack:
         connections = [stack.enter_context(client.connection()) for client in clients]
         delays = [Delays(client.servers) for client in clients]

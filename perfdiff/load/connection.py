@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from perfdiff.load.answers import BROKEN, LATE, AnswerError, Body, Buffered, read_body, read_head
+from perfdiff.load.answers import BROKEN, LATE, AnswerError, Buffered, ResponseBody, read_body, read_head
 from perfdiff.load.plan import Planned
 
 UNSENDABLE = "request that cannot be sent"
@@ -41,14 +41,14 @@ class Connection:
             self._socket.close()
         self._socket = None
 
-    def ask(self, request: Planned) -> tuple[int, Body]:
+    def ask(self, request: Planned) -> tuple[int, ResponseBody]:
         """Send a request and return the status of the answer with its body; raise AnswerError."""
         self._until = time.perf_counter() + self.timeout_s
         stays_open = False
         try:
             source = self._sent(request)
             head = read_head(source)
-            body = Body(head.fields.get("content-encoding", "").strip().lower())
+            body = ResponseBody(head.fields.get("content-encoding", "").strip().lower())
             stays_open = read_body(source, head, request.method, body.add) and head.stays_open and source.is_empty
         except TimeoutError as error:
             raise AnswerError(LATE) from error

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perfdiff.config import RequestMix
 from perfdiff.errors import WorkloadError
-from perfdiff.load.client import Answer
+from perfdiff.load.client import RequestOutcome
 from perfdiff.load.plan import Planned
 from perfdiff.records import codec
 from perfdiff.records.requests import RequestTimes
@@ -33,7 +33,9 @@ class Results:
     late_ns: float = 0.0
 
 
-def results(mix: RequestMix, requests: Sequence[Planned], answers: Sequence[Answer], elapsed_ns: float, late_ns: float = 0.0) -> Results:
+def results(
+    mix: RequestMix, requests: Sequence[Planned], answers: Sequence[RequestOutcome], elapsed_ns: float, late_ns: float = 0.0
+) -> Results:
     """Return what requests of each kind took; those that failed have no time."""
     kinds = []
     for kind, config in enumerate(mix.requests):
@@ -55,7 +57,7 @@ def results(mix: RequestMix, requests: Sequence[Planned], answers: Sequence[Answ
     return Results(elapsed_ns, tuple(kinds), _digest(answers), late_ns)
 
 
-def _digest(answers: Sequence[Answer]) -> str:
+def _digest(answers: Sequence[RequestOutcome]) -> str:
     """Return a digest of all that was answered."""
     whole = hashlib.blake2b(digest_size=16)
     for answer in answers:

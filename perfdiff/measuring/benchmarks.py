@@ -10,7 +10,7 @@ from operator import itemgetter
 from perfdiff import units
 from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
-from perfdiff.collect.choosing.witnesses import Candidate
+from perfdiff.collect.choosing.witnesses import CaseCandidate
 from perfdiff.collect.execution import kernel
 from perfdiff.collect.runs.suitecases import SuiteCase, joined
 from perfdiff.collect.runs.suites import Suites, apart
@@ -187,7 +187,7 @@ class Selecting:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]
         places = witnesses.chosen(
-            [Candidate(case.run_s, _in_all(case, calls), _added_s(case), case.seems_slower) for case, calls in candidates],
+            [CaseCandidate(case.run_s, _in_all(case, calls), _added_s(case), case.seems_slower) for case, calls in candidates],
             self._affordable_s,
         )
         cases = list(joined([candidates[place][0] for place in places]))

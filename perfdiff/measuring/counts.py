@@ -12,7 +12,7 @@ from perfdiff.analysis import looks
 from perfdiff.collect.choosing import census
 from perfdiff.collect.counts import counting
 from perfdiff.collect.counts.abreast import Abreast
-from perfdiff.collect.counts.counted import Counted
+from perfdiff.collect.counts.counted import GatheredCounts
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.runs import schedule
 from perfdiff.collect.runs.collector import Collector
@@ -113,7 +113,7 @@ class CountedRuns:
     def _slots(self, points: Sequence[Point], block: int) -> Sequence[Slot]:
         return schedule.counted_block(points, block, self.bench.request.config.compare.seed, self.bench.sides)
 
-    def _failure(self, variant: Variant, slots: Sequence[Slot], before: Sequence[Run], counted: Counted) -> str:
+    def _failure(self, variant: Variant, slots: Sequence[Slot], before: Sequence[Run], counted: GatheredCounts) -> str:
         """Make a block of counted runs; return the reason if one of them failed, else ""."""
         self.collector.targets = {**self.collector.targets, **variant.targets}
         try:
@@ -127,7 +127,7 @@ class CountedRuns:
             return str(error)
         return ""
 
-    def _is_same_work(self, site: Site, before: Experiment, counted: Counted, points: int) -> bool:
+    def _is_same_work(self, site: Site, before: Experiment, counted: GatheredCounts, points: int) -> bool:
         """Return whether all functions have the same counts on both sides at that many points."""
         functions = site.subjects.infos(frozenset().union(*counted.called.values()))
         called = counted.library.named(self.bench.packs.compiled)
@@ -135,18 +135,18 @@ class CountedRuns:
         experiment = replace(before, functions=functions, runs=runs, counts=counts, library=called)
         return looks.does_same_work(experiment, points, self.bench.request.config.compare)
 
-    def _kept(self, counted: Counted, variant: Variant, site: Site) -> CountsOfRuns:
+    def _kept(self, counted: GatheredCounts, variant: Variant, site: Site) -> CountsOfRuns:
         compiled = self.bench.packs.compiled
         spots, library = counted.spots.named(compiled, variant.built), counted.library.named(compiled)
         lasting = counted.lasting.named(compiled, variant.built, site.plain, variant.probes)
         return CountsOfRuns(counted.runs, counted.assembly, spots, library, lasting)
 
 
-def _nothing_counted(variant: Variant, points: Sequence[Point]) -> Counted:
-    return Counted(Assembly(variant.probes, {point.id: point for point in points}, counted=True))
+def _nothing_counted(variant: Variant, points: Sequence[Point]) -> GatheredCounts:
+    return GatheredCounts(Assembly(variant.probes, {point.id: point for point in points}, counted=True))
 
 
-def _apart(site: Site, calls: Counted, point: Point, runs: Sequence[Run]) -> frozenset[int]:
+def _apart(site: Site, calls: GatheredCounts, point: Point, runs: Sequence[Run]) -> frozenset[int]:
     """Return the functions whose own counts are worth their cost, given their numbers of calls at a point."""
     cpu_ns = float(np.median([run.cpu_ns for run in runs if run.phase is Phase.PLAIN and run.point == point.id]))
     return census.counted_apart(calls.calls, calls.starts, site.subjects.suspects, cpu_ns)

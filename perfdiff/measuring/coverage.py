@@ -10,7 +10,7 @@ from perfdiff.collect.built import reach
 from perfdiff.collect.choosing import folding
 from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.choosing.vicinity import vicinity
-from perfdiff.collect.counts.counted import Counted
+from perfdiff.collect.counts.counted import GatheredCounts
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Site, Variant
@@ -19,7 +19,7 @@ from perfdiff.records.schema import Side
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class SurveyCoverage:
     """What runs with probes in all functions passed: those that `ran`, and calls as (caller, callee); probes of some were `lost`."""
 
     ran: frozenset[int]
@@ -49,16 +49,16 @@ def require_probes(bench: Bench, site: Site) -> None:
     reach.require_probes(census_probes(bench, site), site.subjects)
 
 
-def answered_by_counts(bench: Bench, site: Site, variant: Variant, counted: Counted, collector: Collector) -> Site:
+def answered_by_counts(bench: Bench, site: Site, variant: Variant, counted: GatheredCounts, collector: Collector) -> Site:
     """Return what there is to tell where the counts of all functions answer; raise WorkloadError where they are of other code."""
     ran = frozenset().union(*counted.called.values())
     reach.require_tree(collector.misplaced, ran, site.subjects)
     require_calls(bench, counted.called, variant.probes, variant.built)
     lost = bench.workshop.lost(variant.built, variant.probes)
-    return covered(bench, site, ran, Passed(ran, lost, counted.assembly.edges().pairs))
+    return covered(bench, site, ran, SurveyCoverage(ran, lost, counted.assembly.edges().pairs))
 
 
-def covered(bench: Bench, site: Site, measured: Collection[int], passed: Passed) -> Site:
+def covered(bench: Bench, site: Site, measured: Collection[int], passed: SurveyCoverage) -> Site:
     """Add which functions are measured, which call which, and of which changed ones nothing is known, of all that ran."""
     exclude = bench.request.config.probes.exclude
     probed = site.subjects.probeable(exclude).keys() - passed.lost

@@ -13,7 +13,7 @@ from perfdiff.collect.runs import caveats
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.disturbance import Referee
 from perfdiff.collect.runs.schedule import Block, Made, Pair
-from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.runs.spread import LayoutSpread
 from perfdiff.measuring import variants
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.duets import APART, Duets
@@ -71,7 +71,7 @@ class OwnMachine:
     machines: tuple[Machine, ...] = ()
     is_spread: bool = True
     _duets: Duets = field(init=False)
-    _spread: Spread | None = None
+    _spread: LayoutSpread | None = None
     _whole: list[Run] = field(default_factory=list)
     _pairs: dict[int, int] = field(default_factory=dict)  # of whole runs, by point
     _spent_s: float = 0.0
@@ -139,7 +139,7 @@ class OwnMachine:
         self._pairs[point] = number + 1
         return [replace(slot, layout=max(0, number - APART) % spread.count) for slot in pair]
 
-    def _grow(self, spread: Spread, pairs: int, limit_s: float) -> None:
+    def _grow(self, spread: LayoutSpread, pairs: int, limit_s: float) -> None:
         """Have a layout for each of so many pairs, if that costs no more than `limit_s`, which is what runs take."""
         if spread.may_link:
             self.bench.progress.stage("linking in other layouts", None)

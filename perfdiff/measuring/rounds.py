@@ -23,7 +23,7 @@ from perfdiff.measuring.looking import Looking
 from perfdiff.measuring.making import Makers, OwnMachine, PairMaker
 from perfdiff.measuring.outside import read_outside
 from perfdiff.measuring.site import Site
-from perfdiff.measuring.surveying import Places, surveyed
+from perfdiff.measuring.surveying import SurveyPoints, surveyed
 from perfdiff.measuring.uncompared import uncompared
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
@@ -209,7 +209,7 @@ class Rounds:
             far = self._pairs.slower_by_far(plain)
         self._require_time(FEWEST_TO_CHOOSE, "that choose functions and count them")
         afforded = [point for point in points if point not in self._calls.long]
-        places = Places(afforded, longruns.beyond_need(afforded, plain, far, FIRST_LOOK) if far else ())
+        places = SurveyPoints(afforded, longruns.beyond_need(afforded, plain, far, FIRST_LOOK) if far else ())
         self.site, timed_at = surveyed(self.bench, self.site, places, plain)
         self._calls.long = tuple(point for point in self.bench.points if point not in timed_at)
         self.notes += longruns.note(self._calls.long, plain)

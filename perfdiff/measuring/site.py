@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from perfdiff.build.built import Built
 from perfdiff.collect.built.toolchain import Toolchain
 from perfdiff.collect.choosing.subjects import Probes, Subjects
-from perfdiff.collect.choosing.survey import Selection
+from perfdiff.collect.choosing.survey import ProbeSelection
 from perfdiff.collect.hosts import machine
 from perfdiff.collect.runs.targets import Targets
 from perfdiff.languages.protocol import CodeComparison
@@ -36,7 +36,7 @@ class Site:
     skipped: tuple[SkippedFunction, ...]
     notes: tuple[Note, ...]
     targets: Targets
-    selection: Selection = field(default_factory=Selection)
+    selection: ProbeSelection = field(default_factory=ProbeSelection)
     measured: frozenset[int] = frozenset()
     folded: tuple[FoldedFunction, ...] = ()
     steering: Mapping[str, str] = field(default_factory=dict)

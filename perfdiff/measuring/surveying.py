@@ -24,14 +24,14 @@ from perfdiff.collect.runs.targets import Targets
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.measuring import coverage
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.coverage import Passed
+from perfdiff.measuring.coverage import SurveyCoverage
 from perfdiff.measuring.site import Site
 from perfdiff.records import plan
 from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class SurveyPoints:
     """The points that the survey runs at; it only counts calls at those `spared` of them whose runs call nothing that others do not."""
 
     points: Sequence[Point]
@@ -43,7 +43,7 @@ class Places:
         return [point for point in self.points if point.id in others or counted.calls_more(point.id, others)]
 
 
-def surveyed(bench: Bench, site: Site, places: Places, plain: Sequence[Run] = ()) -> tuple[Site, list[Point]]:
+def surveyed(bench: Bench, site: Site, places: SurveyPoints, plain: Sequence[Run] = ()) -> tuple[Site, list[Point]]:
     """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes.
 
     `plain` runs that were made before are not made again. Return the points at which calls were timed as well.
@@ -59,7 +59,7 @@ def surveyed(bench: Bench, site: Site, places: Places, plain: Sequence[Run] = ()
     selection = survey.choose(seen, subjects.probeable(config.probes.exclude), subjects.conditions(), budget)
     subjects = folding.stood_in_for(subjects, selection.folds)
     measured = {choice.id for choice in selection.choices}
-    covered = coverage.covered(bench, replace(site, subjects=subjects), measured, Passed(seen.ran, lost, seen.edges))
+    covered = coverage.covered(bench, replace(site, subjects=subjects), measured, SurveyCoverage(seen.ran, lost, seen.edges))
     chosen = replace(
         covered,
         selection=selection,
@@ -78,7 +78,7 @@ def surveyed(bench: Bench, site: Site, places: Places, plain: Sequence[Run] = ()
 
 
 def _survey(
-    bench: Bench, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run], places: Places
+    bench: Bench, site: Site, probeable: Mapping[int, Counterpart], plain: Sequence[Run], places: SurveyPoints
 ) -> tuple[Survey, frozenset[int], tuple[Note, ...], list[Point]]:
     """Build with probes in all functions and run them.
 

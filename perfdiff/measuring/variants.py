@@ -9,7 +9,7 @@ from perfdiff.build.built import Built
 from perfdiff.collect.built.workshop import dropped
 from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.counts import counting, placing
-from perfdiff.collect.runs.spread import Spread
+from perfdiff.collect.runs.spread import LayoutSpread
 from perfdiff.collect.runs.targets import Targets
 from perfdiff.errors import BuildError, RecordingError
 from perfdiff.measuring.bench import Bench
@@ -18,11 +18,11 @@ from perfdiff.records import plan
 from perfdiff.records.schema import Phase, Side
 
 
-def spread(bench: Bench, site: Site) -> Spread:
+def spread(bench: Bench, site: Site) -> LayoutSpread:
     """Return what whole runs are spread over."""
     config = bench.request.config
     layouts = bench.workshop.layouts(site.plain, config.measure.layouts)
-    return Spread(layouts, bench.upkeep, config.compare.seed, config.measure.layouts)
+    return LayoutSpread(layouts, bench.upkeep, config.compare.seed, config.measure.layouts)
 
 
 def recipe(bench: Bench, site: Site) -> Recipe:

@@ -30,7 +30,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class CommitHistory:
     """The commits that `bad` has and `good` lacks, parents first.
 
     `same[i]` is the number of the earliest commit that commit `i` cannot differ from, `i` itself where it changes something, None where
@@ -50,7 +50,7 @@ class History:
         return tuple(held)
 
 
-def history(good: Pin, bad: Pin, *, first_parent: bool, paths: Sequence[str], inert: Callable[[str], bool]) -> History:
+def history(good: Pin, bad: Pin, *, first_parent: bool, paths: Sequence[str], inert: Callable[[str], bool]) -> CommitHistory:
     """Return the commits between two pinned revisions; with `paths`, which are relative to the project's folder, those that touch them.
 
     `inert` says of a file, relative to the checkout's root, that it takes no part in what is built and run. RevisionError: `ends-alike`,
@@ -80,7 +80,7 @@ def history(good: Pin, bad: Pin, *, first_parent: bool, paths: Sequence[str], in
                 tuple(parent for parent in followed if parent not in numbers),
             )
         )
-    return History(good.commit, bad.commit, tuple(commits), _same(repository, good.commit, commits, inert))
+    return CommitHistory(good.commit, bad.commit, tuple(commits), _same(repository, good.commit, commits, inert))
 
 
 def inert_files(repository: Repository, overlay: Sequence[str], commands: Sequence[str]) -> Callable[[str], bool]:

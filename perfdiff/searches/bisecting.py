@@ -40,7 +40,7 @@ from perfdiff.records import codec
 from perfdiff.records.schema import Note, Side
 from perfdiff.report.sentences.catalogue import say
 from perfdiff.request import Request
-from perfdiff.revisions.history import History, changed_files
+from perfdiff.revisions.history import CommitHistory, changed_files
 from perfdiff.revisions.pins import resolve
 from perfdiff.searches import state
 from perfdiff.searches.question import SearchQuestion, SearchRange, stretch
@@ -394,5 +394,5 @@ def _waiting(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def _different(commits: History) -> int:
+def _different(commits: CommitHistory) -> int:
     return sum(same == number for number, same in enumerate(commits.same))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from perfdiff import storage
 from perfdiff.progress import Progress
 from perfdiff.request import Request
-from perfdiff.revisions.history import History, history, inert_files
+from perfdiff.revisions.history import CommitHistory, history, inert_files
 from perfdiff.revisions.pins import PinnedPair, resolve
 from perfdiff.revisions.repository import find_repository
 
@@ -31,7 +31,7 @@ class SearchRange:
     """The ends of a question, and the commits between them; `inert` tells files that are neither built nor run."""
 
     pins: PinnedPair
-    commits: History
+    commits: CommitHistory
     inert: Callable[[str], bool]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from perfdiff.analysis.search.bisection import SameCommit, SkippedCommit
 from perfdiff.records.schema import Revision
-from perfdiff.revisions.history import History
+from perfdiff.revisions.history import CommitHistory
 from perfdiff.revisions.pins import PinnedPair
 
 SHORT = 12  # digits by which the report names a commit; git itself takes as few where no two begin alike
@@ -15,7 +15,7 @@ SHORT = 12  # digits by which the report names a commit; git itself takes as few
 class Trail:
     """The commits between two ends, by their numbers, which are what each one `held` consists of, and by their ids."""
 
-    def __init__(self, pins: PinnedPair, history: History) -> None:
+    def __init__(self, pins: PinnedPair, history: CommitHistory) -> None:
         self.history = history
         self.held = history.ancestry()
         self.numbers = {commit.id: number for number, commit in enumerate(history.commits)}

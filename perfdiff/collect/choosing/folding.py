@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.collect.choosing.subjects import Subjects
-from perfdiff.collect.choosing.survey import Fold, Selection, Survey
+from perfdiff.collect.choosing.survey import Fold, ProbeSelection, Survey
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.languages.protocol import Counterpart
 from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction, depends_reason, function_entity
@@ -50,7 +50,7 @@ def _affected(host: Counterpart, culprit: Entity, reason: ChangeReason) -> Count
     return replace(host, change=change, reasons=(*host.reasons, reason), culprits=(*host.culprits, culprit))
 
 
-def folded(subjects: Subjects, selection: Selection, seen: Survey) -> tuple[FoldedFunction, ...]:
+def folded(subjects: Subjects, selection: ProbeSelection, seen: Survey) -> tuple[FoldedFunction, ...]:
     """Return what the analysis needs to know of folded functions."""
     ids = {choice.id for choice in selection.choices} | {fold.id for fold in selection.folds}
     infos = {info.id: info for info in subjects.infos(ids)}
@@ -78,7 +78,7 @@ def unprobed(subjects: Subjects, exclude: Sequence[str], timed: Collection[int])
     return tuple(FoldedFunction(info, hosts[info.id], {}, {}, 0.0, 0.0, subjects.obstacle(info.id, exclude)) for info in infos)
 
 
-def untimed(subjects: Subjects, selection: Selection) -> tuple[SkippedFunction, ...]:
+def untimed(subjects: Subjects, selection: ProbeSelection) -> tuple[SkippedFunction, ...]:
     """Return the functions of which no times are told, folded or callers that did not fit the budget, with where these are."""
     return tuple(
         SkippedFunction(

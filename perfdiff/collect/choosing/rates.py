@@ -103,7 +103,7 @@ class Traffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ProbeCandidate:
     """A function worth a probe. The lower its `rank`, the earlier it is served.
 
     A `required` one may exceed the budget, by so much that it is folded or, unless it `may_fold`, by whatever it takes.
@@ -123,7 +123,7 @@ class Allotment:
     circles, or themselves. Where `marks`, calls of others may be marked.
     """
 
-    candidates: Mapping[int, Candidate]
+    candidates: Mapping[int, ProbeCandidate]
     calls: Mapping[int, Collection[int]]
     rings: Mapping[int, int]
     cpu_ns: Floats
@@ -154,11 +154,7 @@ class Allotment:
 
     def _too_dear(self, costs: Mapping[int, Floats], short: Set[int]) -> int | None:
         """Return the suspect to fold next, of those with `short` calls first, or None where they all can be borne."""
-        bounded = {
-            function: self.candidates[function]
-            for function in costs
-            if self.candidates[function].may_fold or not self.candidates[function].required
-        }
+        bounded = {id_: self.candidates[id_] for id_ in costs if self.candidates[id_].may_fold or not self.candidates[id_].required}
         for most, among in ((self.budget + STRETCH, [function for function in bounded if function in short]), (MOST, list(bounded))):
             total = sum((costs[function] for function in among), np.zeros_like(self.cpu_ns))
             over = total > np.maximum(most, START_NS / self.cpu_ns)

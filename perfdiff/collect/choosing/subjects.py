@@ -9,7 +9,7 @@ from dataclasses import astuple, dataclass, replace
 from fnmatch import fnmatch
 
 from perfdiff.collect.choosing.calling import callers, nearest
-from perfdiff.collect.choosing.survey import Choice, Fold
+from perfdiff.collect.choosing.survey import Fold, ProbeChoice
 from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
 from perfdiff.records.differences import Entity, SkipKind, SkippedFunction, function_entity, other_reason
 from perfdiff.records.function_names import is_named, readings
@@ -109,16 +109,12 @@ class Subjects:
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
         idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
         near = [
-            SkippedFunction(function.name, function.file, "never called by any workload", kind=SkipKind.NEVER_CALLED)
-            for function in idle
-            if function.file in files
+            SkippedFunction(shown.name, shown.file, "never called by any workload", kind=SkipKind.NEVER_CALLED)
+            for shown in idle
+            if shown.file in files
         ]
         reason = "no workload runs anything of its file"
-        far = (
-            SkippedFunction(function.name, function.file, reason, True, SkipKind.FILE_NOT_RUN)
-            for function in idle
-            if function.file not in files
-        )
+        far = (SkippedFunction(shown.name, shown.file, reason, True, SkipKind.FILE_NOT_RUN) for shown in idle if shown.file not in files)
         return (*near, *far)
 
     def unfinished(self, ids: Collection[int]) -> tuple[SkippedFunction, ...]:
@@ -146,7 +142,7 @@ class Subjects:
         """Return of the functions `ids` those of which the survey looks at single calls."""
         return frozenset(id_ for id_ in ids if self.pairs[id_].change.is_suspect or any(map(_far, _sides(self.pairs[id_]))))
 
-    def timed_probes(self, side: Side, choices: Sequence[Choice]) -> dict[int, Probe]:
+    def timed_probes(self, side: Side, choices: Sequence[ProbeChoice]) -> dict[int, Probe]:
         """Return the chosen probes with the features of their functions, as far as they are read, and the chosen conditions."""
         by_id = {choice.id: choice for choice in choices}
         probes: dict[int, Probe] = {}
@@ -156,7 +152,7 @@ class Subjects:
             probes[id_] = Probe(id_, definition, features, by_id[id_].branches[side])
         return probes
 
-    def counted_probes(self, side: Side, choices: Sequence[Choice], folds: Iterable[Fold]) -> dict[int, Probe]:
+    def counted_probes(self, side: Side, choices: Sequence[ProbeChoice], folds: Iterable[Fold]) -> dict[int, Probe]:
         """Return the same probes and those of `folds`, without conditions: watching these would be counted as blocks of the function."""
         probes = {id_: replace(probe, branches=()) for id_, probe in self.timed_probes(side, choices).items()}
         return probes | self.census_probes(side, [fold.id for fold in folds])
@@ -173,7 +169,7 @@ class Subjects:
             for id_, definition in self._definitions(side, self.pairs)
         }
 
-    def unread(self, choices: Iterable[Choice]) -> tuple[str, ...]:
+    def unread(self, choices: Iterable[ProbeChoice]) -> tuple[str, ...]:
         """Return the names of the functions of which texts and files are not read, those of tests last."""
         pairs = [self.pairs[choice.id] for choice in choices if not choice.far]
         shown = [pair.shown for pair in pairs if any(map(_far, _sides(pair)))]

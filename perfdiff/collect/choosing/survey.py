@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from perfdiff.collect.choosing.calling import callers, nearest
-from perfdiff.collect.choosing.rates import START_NS, Allotment, Candidate, Rate, Traffic, may_mark, rings
+from perfdiff.collect.choosing.rates import START_NS, Allotment, ProbeCandidate, Rate, Traffic, may_mark, rings
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.records import plan
 from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
@@ -64,7 +64,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ProbeChoice:
     """How one function is measured: up to `samples` calls of a run are kept; `detail`: CPU time, faults and switches as well; `far`: texts
     and files are read.
     """
@@ -98,12 +98,12 @@ class Fold:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ProbeSelection:
     """What is probed in timed runs, and what is folded into that; `left_out` are callers of suspects that did not fit the budget, with the
     nearest probed functions above them, whose time holds theirs.
     """
 
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[ProbeChoice, ...] = ()
     folds: tuple[Fold, ...] = ()
     left_out: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
 
@@ -192,7 +192,7 @@ def _over_rounds(by_run: Mapping[int, Floats], rounds: Sequence[Sequence[int]], 
     return np.array([summary([by_run.get(run_id, absent) for run_id in ids] or [absent], axis=0) for ids in rounds])
 
 
-def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, budget: Budget) -> Selection:
+def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditions, budget: Budget) -> ProbeSelection:
     """Return the functions to measure, within the overhead of the plain build's CPU time at every point where that is possible.
 
     Suspects may exceed it, at worst at the slowest rate that tells their time; those that would exceed it by far are folded. So may hot
@@ -212,7 +212,7 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
     branch_ns = {function: cost.branch_ns for function, cost in costs.items()}
     watched = _watched(survey, branch_ns, conditions, budget.overhead * BRANCH_SHARE)
     choices = tuple(
-        Choice(
+        ProbeChoice(
             id=function,
             priority=priorities[function],
             rate=rate,
@@ -238,10 +238,8 @@ def choose(survey: Survey, pairs: Mapping[int, Counterpart], conditions: Conditi
         )
         for function, overhead in folded.items()
     )
-    left_out = {
-        function: hosts(function) for function, priority in priorities.items() if priority is Priority.CALLER and function not in rates
-    }
-    return Selection(choices, tuple(folds), left_out)
+    left_out = {caller: hosts(caller) for caller, priority in priorities.items() if priority is Priority.CALLER and caller not in rates}
+    return ProbeSelection(choices, tuple(folds), left_out)
 
 
 def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Mapping[int, Priority], budget: Budget) -> Allotment:
@@ -252,7 +250,7 @@ def _allotment(survey: Survey, pairs: Mapping[int, Counterpart], priorities: Map
         if callee in inner and callee in around and around[callee] == around.get(caller):
             inner[callee] = inner[callee] + edge_calls
     candidates = {
-        function: Candidate(
+        function: ProbeCandidate(
             traffic=Traffic(
                 survey.calls[function], inner[function], survey.lengths[function], budget.costs[pairs[function].shown.language]
             ),

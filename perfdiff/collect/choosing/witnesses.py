@@ -10,7 +10,7 @@ import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CaseCandidate:
     """A case that may be run: `run_s` seconds for a run of all its points, which together make `calls` of functions that changed.
 
     What it adds to runs of others, `added_s`, is less where it shares their process; None: as much. One that `seems_slower` in head, by the
@@ -28,7 +28,7 @@ class Candidate:
         return self.run_s if self.added_s is None else self.added_s
 
 
-def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[int, ...]:
+def chosen(candidates: Sequence[CaseCandidate], affordable_s: float) -> tuple[int, ...]:
     """Return the places of the cases that are run, the most telling first; their runs take `affordable_s` together, but there is one.
 
     How well a case witnesses a function is how often it calls that in a second, of how often the best case does. The next case is the one
@@ -64,7 +64,7 @@ def chosen(candidates: Sequence[Candidate], affordable_s: float) -> tuple[int, .
     return tuple(places)
 
 
-def _strengths(candidates: Sequence[Candidate], functions: Sequence[int], run_s: np.ndarray) -> np.ndarray:
+def _strengths(candidates: Sequence[CaseCandidate], functions: Sequence[int], run_s: np.ndarray) -> np.ndarray:
     """Return (candidates, functions): calls a second of those of the case that makes most of them."""
     calls = np.array([[candidate.calls.get(function, 0.0) for function in functions] for candidate in candidates])
     rates = calls.reshape(len(candidates), len(functions)) / run_s[:, None]

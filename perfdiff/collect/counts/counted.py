@@ -15,7 +15,7 @@ from perfdiff.records.schema import Run, Side
 
 
 @dataclass(slots=True)
-class Counted:
+class GatheredCounts:
     """What was counted so far; `is_alone` while no process had a second thread."""
 
     assembly: Assembly

@@ -69,7 +69,7 @@ class Stream:
     def shape(self) -> Shape:
         """Return the shape of the whole text, which ends here."""
         distant = self.distant_shape()
-        return _looked_at(_Text(distant, self._drawn.level, self._echoes, self._drawn.text()))
+        return _looked_at(_DigestedText(distant, self._drawn.level, self._echoes, self._drawn.text()))
 
     def distant_shape(self) -> Shape:
         """Return what is known of the text, which ends here, without a close look: its lines, size and exact digest."""
@@ -169,7 +169,7 @@ def _digest_of(digests: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _DigestedText:
     """A text, which its exact digest stands for."""
 
     distant: Shape
@@ -179,7 +179,7 @@ class _Text:
 
 
 @functools.lru_cache(_REMEMBERED)
-def _looked_at(text: _Text) -> Shape:
+def _looked_at(text: _DigestedText) -> Shape:
     """Return the shape of a text: of a long one, of which only some lines are at hand, no more than a sketch beside what is known."""
     masked = without_numbers(text.content)
     drawn = sketching.sketch(text.content, masked, text.level)

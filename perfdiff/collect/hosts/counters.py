@@ -63,7 +63,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class EventTrial:
     """What came of trying an event: `says` what it counts or why it does not; `value` over the loop of `papi.run_loop`."""
 
     event: str
@@ -97,7 +97,7 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenEvents:
     """The events that runs count, and what the reader must know of those that were asked for."""
 
     events: tuple[str, ...] = ()
@@ -111,20 +111,20 @@ class Choice:
         return {name: ",".join(events) for name, events in variables.items() if events}
 
 
-def choose(config: CountersConfig) -> Choice:
+def choose(config: CountersConfig) -> ChosenEvents:
     """Return the events that timed runs count: the configured ones that can be had, else the usual ones.
 
     Raises `UsageError` for a name that no event has.
     """
     if config.events is None:
-        return Choice(usual())
+        return ChosenEvents(usual())
     trials = attempt(config.events)
     check_names(trials)
     events = tuple(trial.event for trial in trials if trial.state in (State.COUNTED, State.OPEN))
-    return Choice(events, (*_absent(trials), *_multiplexed(events)))
+    return ChosenEvents(events, (*_absent(trials), *_multiplexed(events)))
 
 
-def check_names(trials: Iterable[Trial]) -> None:
+def check_names(trials: Iterable[EventTrial]) -> None:
     """Raise `UsageError` where no event has the name of a trial."""
     for trial in trials:
         if trial.state is State.UNKNOWN:
@@ -140,27 +140,27 @@ def usual() -> tuple[str, ...]:
     return _together([event for event in first if event])
 
 
-def attempt(events: Sequence[str]) -> tuple[Trial, ...]:
+def attempt(events: Sequence[str]) -> tuple[EventTrial, ...]:
     """Try each event, in this order: those of the kernel by asking it, which needs no libpapi, all others by that."""
     of_kernel = {event: _of_kernel(event) for event in events if event in KERNEL_EVENTS}
     others = iter(_by_papi([event for event in events if event not in KERNEL_EVENTS]))
     return tuple(of_kernel.get(event) or next(others) for event in events)
 
 
-def _of_kernel(event: str) -> Trial:
+def _of_kernel(event: str) -> EventTrial:
     counted = perf_events.count(event, papi.run_loop)
     if counted.value is None:
         says = "perf_event_open is not permitted" if counted.is_forbidden else "this kernel does not count it"
-        return Trial(event, State.ABSENT, says, remedy=PERMIT_KERNEL if counted.is_forbidden else "leave it out")
+        return EventTrial(event, State.ABSENT, says, remedy=PERMIT_KERNEL if counted.is_forbidden else "leave it out")
     return _unless_idle(event, metric_of(event).what, counted.value)
 
 
-def _by_papi(events: Sequence[str]) -> tuple[Trial, ...]:
+def _by_papi(events: Sequence[str]) -> tuple[EventTrial, ...]:
     if not events:
         return ()
     installed = library()
     if installed.version is None:
-        return tuple(Trial(event, State.ABSENT, installed.trouble, remedy=INSTALL_PAPI) for event in events)
+        return tuple(EventTrial(event, State.ABSENT, installed.trouble, remedy=INSTALL_PAPI) for event in events)
     refused = {event: trial for event in events if (trial := _refused(event, installed))}
     tried = {answer["event"]: answer for answer in _tried([event for event in events if event not in refused])}
     unknown = [event for event, answer in tried.items() if not answer["known"] and not answer.get("trouble")]
@@ -180,7 +180,7 @@ def library() -> Library:
     return Library(answer["version"], answer["sde"], components)
 
 
-def _refused(event: str, installed: Library) -> Trial | None:
+def _refused(event: str, installed: Library) -> EventTrial | None:
     """Return why an event is not even tried, None where it is."""
     prefix, colons, _ = event.partition(":::")
     name = prefix if colons else papi.HARDWARE
@@ -188,22 +188,22 @@ def _refused(event: str, installed: Library) -> Trial | None:
     if name == papi.SOFTWARE:
         return _software(event, component, installed)
     if component is None and colons:
-        return Trial(event, State.UNKNOWN, f"PAPI has no component '{prefix}'", remedy="`perfdiff counters` lists those it has")
+        return EventTrial(event, State.UNKNOWN, f"PAPI has no component '{prefix}'", remedy="`perfdiff counters` lists those it has")
     if name != papi.HARDWARE:
-        return Trial(event, State.ABSENT, f"'{prefix}' counts the whole machine, not a thread's calls", remedy="leave it out")
+        return EventTrial(event, State.ABSENT, f"'{prefix}' counts the whole machine, not a thread's calls", remedy="leave it out")
     if component is None or component.absent:
         reason, remedy = hardware_reason(component)
-        return Trial(event, State.ABSENT, reason, remedy=remedy)
+        return EventTrial(event, State.ABSENT, reason, remedy=remedy)
     return None
 
 
-def _software(event: str, component: Component | None, installed: Library) -> Trial:
+def _software(event: str, component: Component | None, installed: Library) -> EventTrial:
     if not installed.sde:
-        return Trial(event, State.ABSENT, "libsde is not installed", remedy=INSTALL_SDE)
+        return EventTrial(event, State.ABSENT, "libsde is not installed", remedy=INSTALL_SDE)
     if component is None or component.absent:
         reason = component.absent if component else "this libpapi has no software-defined events"
-        return Trial(event, State.ABSENT, reason, remedy="install PAPI 7.0 or later with the component sde")
-    return Trial(event, State.OPEN, "counted where the program registers it, else absent")
+        return EventTrial(event, State.ABSENT, reason, remedy="install PAPI 7.0 or later with the component sde")
+    return EventTrial(event, State.OPEN, "counted where the program registers it, else absent")
 
 
 def hardware_reason(component: Component | None) -> tuple[str, str]:
@@ -218,25 +218,25 @@ def hardware_reason(component: Component | None) -> tuple[str, str]:
     return component.absent or "libpapi does not know this processor", "install a later PAPI"
 
 
-def _judged(answer: dict[str, Any], names: Sequence[str]) -> Trial:
+def _judged(answer: dict[str, Any], names: Sequence[str]) -> EventTrial:
     event = str(answer["event"])
     if trouble := answer.get("trouble"):
-        return Trial(event, State.ABSENT, f"libpapi {trouble} while it was tried", remedy="leave it out, or install a later PAPI")
+        return EventTrial(event, State.ABSENT, f"libpapi {trouble} while it was tried", remedy="leave it out, or install a later PAPI")
     if not answer["known"]:
-        return Trial(event, State.UNKNOWN, f"no event is named '{event}'", remedy=_nearest(event, names))
+        return EventTrial(event, State.UNKNOWN, f"no event is named '{event}'", remedy=_nearest(event, names))
     if answer["result"] != 0:
         reason, remedy = hardware_reason(None)
         if machine.pmu() is Pmu.PRESENT:
             reason, remedy = f"this processor does not count it ({answer['error']})", "take another; `perfdiff counters --all` shows all"
-        return Trial(event, State.ABSENT, reason, remedy=remedy)
+        return EventTrial(event, State.ABSENT, reason, remedy=remedy)
     return _unless_idle(event, answer["says"], answer["value"])
 
 
-def _unless_idle(event: str, says: str, value: int) -> Trial:
+def _unless_idle(event: str, says: str, value: int) -> EventTrial:
     if value == 0 and event in _IN_THE_LOOP:
         reason = "is accepted and stays 0 over a loop that has thousands of them"
-        return Trial(event, State.ABSENT, reason, 0, remedy="nothing counts it on this machine")
-    return Trial(event, State.COUNTED, says, value)
+        return EventTrial(event, State.ABSENT, reason, 0, remedy="nothing counts it on this machine")
+    return EventTrial(event, State.COUNTED, says, value)
 
 
 def _nearest(event: str, event_names: Sequence[str]) -> str:
@@ -246,7 +246,7 @@ def _nearest(event: str, event_names: Sequence[str]) -> str:
     return f"did you mean {shown}?" if near else "`perfdiff counters --all` lists all names"
 
 
-def every() -> tuple[Trial, ...]:
+def every() -> tuple[EventTrial, ...]:
     """Try all presets and native events that PAPI names here, and those of the kernel."""
     return attempt(tuple(dict.fromkeys((*_names(), *KERNEL_EVENTS))))
 
@@ -261,7 +261,7 @@ def _together(events: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for answer in answers for name in answer["together"])
 
 
-def _absent(trials: Iterable[Trial]) -> Iterator[Note]:
+def _absent(trials: Iterable[EventTrial]) -> Iterator[Note]:
     for trial in trials:
         if trial.state is State.ABSENT:
             yield Note("event-absent", f"{trial.event} is not counted: {trial.says}; {trial.remedy}")

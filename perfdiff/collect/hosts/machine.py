@@ -40,7 +40,7 @@ class Pmu(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class MemoryHierarchy:
     """What lies between a core and its data: first and second level of each core, the last level that all share, nodes of memory."""
 
     l1d: CacheSize
@@ -118,13 +118,13 @@ def pmu() -> Pmu:
     return Pmu.PRESENT
 
 
-def memory(config: CountersConfig) -> Memory:
+def memory(config: CountersConfig) -> MemoryHierarchy:
     """Return the caches and nodes that the software PMU has: as configured, else as the first core's, else usual ones."""
     caches = dict(_USUAL_CACHES)
     for folder in sorted(_CACHES.glob("index*")):
         if cache := _cache(folder):
             caches[cache[0]] = cache[1]
-    return Memory(
+    return MemoryHierarchy(
         l1d=config.l1d or caches[1],
         l2=config.l2 or caches[2],
         llc=config.llc or caches[3],

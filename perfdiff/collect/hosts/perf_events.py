@@ -39,7 +39,7 @@ class _Attribute(ctypes.Structure):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class EventCount:
     """What an event of the kernel counted; None where it cannot be had, `is_forbidden` where that is a matter of rights."""
 
     value: int | None
@@ -60,18 +60,18 @@ def opened(kind: int, event: int, *, user_only: bool) -> int:
     return int(descriptor)
 
 
-def count(event: str, work: Callable[[], object]) -> Counted:
+def count(event: str, work: Callable[[], object]) -> EventCount:
     """Count one of `KERNEL_EVENTS` over some work, as the runtime does: the kernel's part as well, where that is permitted."""
     number = KERNEL_EVENTS[event]
     try:
         descriptor = _open_software(number)
     except PermissionError:
-        return Counted(None, is_forbidden=True)
+        return EventCount(None, is_forbidden=True)
     except OSError:
-        return Counted(None)
+        return EventCount(None)
     try:
         work()
-        return Counted(int.from_bytes(os.read(descriptor, _COUNT_BYTES), "little"))
+        return EventCount(int.from_bytes(os.read(descriptor, _COUNT_BYTES), "little"))
     finally:
         os.close(descriptor)
 

@@ -36,7 +36,7 @@ def of_other_code(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Remarks:
+class ProcessRemarks:
     """What the processes of a run told, as far as it is known what it means.
 
     `misplaced` are the files of the tree whose code they loaded from another place, each with that place.
@@ -46,7 +46,7 @@ class Remarks:
     misplaced: Mapping[str, str]
 
 
-def read(folder: Path) -> Remarks:
+def read(folder: Path) -> ProcessRemarks:
     """Return what the processes of a run told."""
     notes, misplaced = [], {}
     for path in sorted(folder.glob(FILES)):
@@ -58,4 +58,4 @@ def read(folder: Path) -> Remarks:
                 notes.append(replace(note, text=note.text.format(text=text)))
             if word == "elsewhere" and file_of_tree:
                 misplaced[file_of_tree] = text
-    return Remarks(tuple(notes), misplaced)
+    return ProcessRemarks(tuple(notes), misplaced)

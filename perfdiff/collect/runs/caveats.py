@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.collect.choosing.subjects import Subjects
-from perfdiff.collect.choosing.survey import Choice
+from perfdiff.collect.choosing.survey import ProbeChoice
 from perfdiff.deadline import Deadline, Ending
 from perfdiff.errors import PerfdiffError, RunFailedError
 from perfdiff.records.schema import Note, Phase, Point, Run, Side
@@ -28,7 +28,7 @@ _WHY_CRASHED = (
 _SHOWN = 3  # names that a sentence lists before it only counts
 
 
-def texts_not_read(subjects: Subjects, choices: Sequence[Choice], share: float) -> tuple[Note, ...]:
+def texts_not_read(subjects: Subjects, choices: Sequence[ProbeChoice], share: float) -> tuple[Note, ...]:
     """Tell of which functions the lengths of texts are no features, because reading them would take more than this `share` of a run."""
     names = subjects.unread(choices)
     if not names:

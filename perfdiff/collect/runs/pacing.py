@@ -15,7 +15,7 @@ LEAST_CPU_S = 0.05  # of a look: less says nothing of how often functions are ca
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class ProbeRates:
     """The rates of all probes, and what they add, as a share of CPU time."""
 
     rates: Mapping[int, Rate]
@@ -32,7 +32,7 @@ def beginning(functions: Collection[int], leaves: Collection[int]) -> dict[int, 
     return {function: BEGIN_LEAF if function in leaves else BEGIN for function in functions}
 
 
-def paced(calls: Mapping[int, float], cpu_s: float, costs: Mapping[int, ProbeCosts], leaves: Collection[int], budget: float) -> Pace:
+def paced(calls: Mapping[int, float], cpu_s: float, costs: Mapping[int, ProbeCosts], leaves: Collection[int], budget: float) -> ProbeRates:
     """Return the fastest rates that together stay within `budget`, a share of the CPU time in which there were so many `calls`.
 
     Each function has its slowest rate first; then the cheap are served, as they cost next to nothing, and a hot one must not push them out.
@@ -49,7 +49,7 @@ def paced(calls: Mapping[int, float], cpu_s: float, costs: Mapping[int, ProbeCos
         others = spent - share(function, rates[function])
         fitting = next((rate for rate in offers[function] if others + share(function, rate) <= budget), rates[function])
         spent, rates[function] = others + share(function, fitting), fitting
-    return Pace(rates, spent)
+    return ProbeRates(rates, spent)
 
 
 def _offered(is_leaf: bool) -> tuple[Rate, ...]:

@@ -15,7 +15,7 @@ from perfdiff.records.schema import Note, Side
 
 
 @dataclass(slots=True)
-class Spread:
+class LayoutSpread:
     """What whole runs are spread over: `count` layouts of either side, the builds themselves among them, drawn by `seed` alike for both.
 
     A pair of runs that each has a layout of its own tells most (Kalibera and Jones 2013, §6: as many runs in a build as building costs

@@ -25,7 +25,7 @@ from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
-from perfdiff.languages.listing import CALLS, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Benchmark, Listing, Values
+from perfdiff.languages.listing import CALLS, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Benchmark, SuiteListing, Values
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.schema import Note, Side
 
@@ -120,7 +120,7 @@ class Suites:
                     whys = _told([f"{name} ({why})" for name, why in failures.items()])
                     raise WorkloadError(f"{config.name} cannot be run in {side}: {whys}; have there what it needs", slug="no-benchmarks")
 
-    def _listed(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, Listing]:
+    def _listed(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, SuiteListing]:
         """Return the listing of each side; raise WorkloadError where one fails."""
         trees = {target.tree for target in self.targets.values()}
         if not self.abreast or config.alone or len(self.targets) != len(Side) or len(trees) < len(self.targets):
@@ -139,10 +139,10 @@ class Suites:
         listings[first], _ = self._tried_again(config, first, executor, listings[first], listings[last], spent_s, only_ended=True)
         return listings
 
-    def _apart(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, Listing]:
+    def _apart(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, SuiteListing]:
         return {side: self._listing(config, side, executor, limits_s) for side in self.targets}
 
-    def _together(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, Listing]:
+    def _together(self, config: WorkloadConfig, executor: Executor, limits_s: Mapping[str, float]) -> dict[Side, SuiteListing]:
         files = {side: self.room / f"listing-{side}.json" for side in self.targets}
         with contextlib.ExitStack() as stack:
             commands = [
@@ -157,12 +157,12 @@ class Suites:
         config: WorkloadConfig,
         side: Side,
         executor: Executor,
-        listing: Listing,
-        base: Listing,
+        listing: SuiteListing,
+        base: SuiteListing,
         limit_s: float,
         *,
         only_ended: bool = False,
-    ) -> tuple[Listing, tuple[EndlessCase, ...]]:
+    ) -> tuple[SuiteListing, tuple[EndlessCase, ...]]:
         """Return head's listing with the points at which base runs and head failed, where they run after all, for `limit_s` seconds.
 
         A listing gives up what takes long. A point that head alone gave up may be the slow-down, and is not left out: one that does not end
@@ -223,7 +223,7 @@ class Suites:
             return None
         return _RetriedCall(time.monotonic() - started_s, ended=True)
 
-    def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limits_s: Mapping[str, float]) -> Listing:
+    def _listing(self, config: WorkloadConfig, side: Side, executor: Executor, limits_s: Mapping[str, float]) -> SuiteListing:
         file = self.room / "listing.json"
         with self._ready(config, side, executor, self._lists(config, side, file, limits_s)) as command:
             executor.execute(command)
@@ -254,11 +254,11 @@ class Suites:
             with self._around(config, side, executor, own, setup=config.setup or ""):
                 yield own
 
-    def _read(self, config: WorkloadConfig, side: Side, file: Path) -> Listing:
+    def _read(self, config: WorkloadConfig, side: Side, file: Path) -> SuiteListing:
         """Return what a side's listing wrote; raise WorkloadError where that tells nothing."""
         target = self.targets[side]
         try:
-            return Listing.read(file.read_text().replace(f"{target.tree}/", ""))
+            return SuiteListing.read(file.read_text().replace(f"{target.tree}/", ""))
         except (OSError, ValueError, KeyError, TypeError) as error:
             by_hand = self._lists(config, side, file, {}).by_hand
             raise WorkloadError(
@@ -287,7 +287,7 @@ class Suites:
         return self.upkeep.around(target.tree, command, chores, executor, target.home)
 
 
-def _disturbed(first: Listing, last: Listing) -> bool:
+def _disturbed(first: SuiteListing, last: SuiteListing) -> bool:
     """Return whether something fails in both listings, each time for another reason: one may have been in the other's way."""
     return any(
         _NUMBERS.sub("", why) != _NUMBERS.sub("", last.failures[name]) for name, why in first.failures.items() if name in last.failures
@@ -299,7 +299,7 @@ def _label(benchmark: Benchmark, values: Values) -> str:
     return " ".join((benchmark.name, *(f"{name}={value}" for name, value in zip(benchmark.parameters, values, strict=True))))
 
 
-def _common(listings: Sequence[Listing]) -> Iterator[Sequence[Benchmark]]:
+def _common(listings: Sequence[SuiteListing]) -> Iterator[Sequence[Benchmark]]:
     """Yield each benchmark of the last revision, as all of them have it, at the points that all of them have."""
     for name, last in listings[-1].benchmarks.items():
         sides = [listing.benchmarks[name] for listing in listings if name in listing.benchmarks]
@@ -318,7 +318,7 @@ def apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:
         yield replace(workload, name=name)
 
 
-def _failures(listings: Mapping[Side, Listing]) -> list[str]:
+def _failures(listings: Mapping[Side, SuiteListing]) -> list[str]:
     """Return which benchmarks fail, and why: once where it is the same in all revisions."""
     whys: dict[tuple[str, str], list[Side]] = {}
     for side, listing in listings.items():
@@ -327,7 +327,7 @@ def _failures(listings: Mapping[Side, Listing]) -> list[str]:
     return [f"{name}{'' if len(sides) == len(listings) else f' in {sides[0]}'} ({why})" for (name, why), sides in whys.items()]
 
 
-def _failing_alone(base: Listing, head: Listing) -> tuple[str, ...]:
+def _failing_alone(base: SuiteListing, head: SuiteListing) -> tuple[str, ...]:
     """Return the cases that fail in head, and run in base."""
     return tuple(name for name in head.failures if name not in base.failures and name.split()[0] in base.benchmarks)
 
@@ -338,7 +338,7 @@ def does_not_end(case: EndlessCase) -> Note:
     return Note("case-does-not-end", f"{case.name} does not end on head within {limit}, where base takes {base}; it is not run again")
 
 
-def _left_out(config: WorkloadConfig, listings: Mapping[Side, Listing], endless: Collection[str]) -> Iterator[Note]:
+def _left_out(config: WorkloadConfig, listings: Mapping[Side, SuiteListing], endless: Collection[str]) -> Iterator[Note]:
     failing = _failures(listings)
     if failing:
         yield Note("benchmarks-left-out", f"of {config.name}, what fails when it is tried is left out: {_told(failing)}")
@@ -351,7 +351,7 @@ def _left_out(config: WorkloadConfig, listings: Mapping[Side, Listing], endless:
         yield Note("benchmarks-left-out", f"of {config.name}, {why} is left out: {_told(lacking)}")
 
 
-def _nothing(config: WorkloadConfig, listings: Mapping[Side, Listing]) -> str:
+def _nothing(config: WorkloadConfig, listings: Mapping[Side, SuiteListing]) -> str:
     where = "any revision" if len(listings) > 1 else next(iter(listings))
     if any(listing.benchmarks for listing in listings.values()):
         return f"the revisions have no benchmark of {config.name} in common that runs in both; an overlay gives both the same ones"

@@ -25,7 +25,7 @@ _TURNS, _WARM = 100, 20  # of bytes there and back, of which the first are not l
 _TRIED_NS = 1_000_000  # … with a delay: processes that slept wake up later than those that are at work
 
 
-class Proxy:
+class ProxyProcess:
     """A proxy that runs, at `port`."""
 
     def __init__(self, process: subprocess.Popen[bytes], name: str) -> None:
@@ -65,10 +65,10 @@ class Proxy:
 
 
 @contextmanager
-def proxied(name: str, target: int, settings: Mapping[str, Any]) -> Iterator[Proxy]:
+def proxied(name: str, target: int, settings: Mapping[str, Any]) -> Iterator[ProxyProcess]:
     """Have a proxy before the port `target` for the length of a `with` block; `settings` are those of `collect.proxy`."""
     process = subprocess.Popen([sys.executable, "-P", "-m", _MODULE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-    proxy = Proxy(process, name)
+    proxy = ProxyProcess(process, name)
     try:
         proxy.port = proxy.ask({"target": target, **settings})["port"]
         yield proxy

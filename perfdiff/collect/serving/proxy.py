@@ -57,7 +57,7 @@ class Settings:
 
 
 @dataclass(slots=True)
-class Passed:
+class PassedTotals:
     """What has passed: `exchanges` are turns, bytes of the program's or its connecting and an answer.
 
     `waited_ns` lasted these turns, and by `late_ns` in all their answers really came later than without a proxy.
@@ -69,7 +69,7 @@ class Passed:
     waited_ns: int = 0
     late_ns: int = 0
 
-    def add(self, other: Passed) -> None:
+    def add(self, other: PassedTotals) -> None:
         """Add what has passed elsewhere."""
         for counter in fields(self):
             setattr(self, counter.name, getattr(self, counter.name) + getattr(other, counter.name))
@@ -79,12 +79,12 @@ class Passed:
 class Counts:
     """What has passed in all, and on each connection, as far as those are kept; `unreachable` connections found no service."""
 
-    passed: Passed = field(default_factory=Passed)
+    passed: PassedTotals = field(default_factory=PassedTotals)
     connections: int = 0
     failures: int = 0
     unreachable: int = 0
     reason: str = ""
-    each: list[Passed] = field(default_factory=list)
+    each: list[PassedTotals] = field(default_factory=list)
 
 
 class Alarm:
@@ -121,7 +121,7 @@ class Alarm:
             self._set(self._due[0][0])
 
 
-class Line:
+class DelayedStream:
     """One way of a connection: bytes that leave when they are due, in order, to a transport that may not take more just now."""
 
     def __init__(self, proxy: Proxy, settle: Callable[[], None]) -> None:
@@ -190,13 +190,13 @@ class Line:
                 left(monotonic_ns())
 
 
-class Connection:
+class ProxiedConnection:
     """A connection of the program's and one to the service, of which each byte of one goes to the other."""
 
     def __init__(self, proxy: Proxy) -> None:
         self.proxy = proxy
-        self.up, self.down = Line(proxy, self.settle), Line(proxy, self.settle)
-        self.passed = Passed()
+        self.up, self.down = DelayedStream(proxy, self.settle), DelayedStream(proxy, self.settle)
+        self.passed = PassedTotals()
         self._asked_ns: int | None = None  # when the program last sent, or connected, and is not answered yet
         self._delay_ns = 0  # of the answer that comes
         self._is_counted = self._has_failed = False
@@ -298,7 +298,7 @@ class Connection:
 class End(asyncio.Protocol):
     """One end of a connection, that of the program or of the service."""
 
-    def __init__(self, connection: Connection, *, of_program: bool) -> None:
+    def __init__(self, connection: ProxiedConnection, *, of_program: bool) -> None:
         self._connection = connection
         self._of_program = of_program
 
@@ -342,13 +342,13 @@ class Proxy:
         self.alarm = Alarm(loop)
         self.counts = Counts()
         self.random = random.Random(settings.seed)
-        self.live: set[Connection] = set()
+        self.live: set[ProxiedConnection] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = loop
 
     def connection(self) -> End:
         """Return the end for a program that connects."""
-        connection = Connection(self)
+        connection = ProxiedConnection(self)
         self.live.add(connection)
         return End(connection, of_program=True)
 
@@ -364,21 +364,21 @@ class Proxy:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def keep(self, connection: Connection) -> None:
+    def keep(self, connection: ProxiedConnection) -> None:
         """Keep the counts of a connection that is closed."""
         self.live.discard(connection)
         self._count(connection)
 
-    def _count(self, connection: Connection) -> None:
+    def _count(self, connection: ProxiedConnection) -> None:
         self.counts.passed.add(connection.passed)
         if len(self.counts.each) < MOST_CONNECTIONS:
             self.counts.each.append(connection.passed)
-        connection.passed = Passed()
+        connection.passed = PassedTotals()
 
     def take(self) -> dict[str, Any]:
         """Return what has passed since this was last asked, on connections that are still open as well."""
         for connection in list(self.live):
-            if connection.passed != Passed():
+            if connection.passed != PassedTotals():
                 self._count(connection)
         taken, self.counts = self.counts, Counts()
         return asdict(taken)

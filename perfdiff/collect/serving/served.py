@@ -20,7 +20,7 @@ LOG_BYTES = 1 << 20  # kept of what a service prints: the end
 
 
 @dataclass(slots=True)
-class Log:
+class ServiceLog:
     """The end of what a service prints, and whether a line was seen that it prints when it is ready."""
 
     awaited: re.Pattern[bytes] | None
@@ -49,8 +49,8 @@ class Service:
     mark: str
     command: Command
     process: subprocess.Popen[bytes]
-    log: Log
-    proxy: links.Proxy | None = None
+    log: ServiceLog
+    proxy: links.ProxyProcess | None = None
 
     @property
     def reached(self) -> Mapping[str, str]:

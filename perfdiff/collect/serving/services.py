@@ -18,7 +18,7 @@ from perfdiff.collect.execution.executor import Command, Executor, Purpose, shel
 from perfdiff.collect.serving import links, loopback
 from perfdiff.collect.serving.links import OwnDelay
 from perfdiff.collect.serving.loopback import ANSWER_S
-from perfdiff.collect.serving.served import Log, Served, Service, died
+from perfdiff.collect.serving.served import Served, Service, ServiceLog, died
 from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, ServiceConfig, ServiceLink
 from perfdiff.errors import ServiceError, ServiceFailedError, StoreError, WorkloadError
 from perfdiff.records.schema import Note
@@ -175,7 +175,7 @@ class Services:
         command = _with_places(start, config.command, up, values, own)
         variables = {name: _filled(text, {**_places(up), **own}, values) for name, text in config.environment.items()}
         command = replace(command, environment={**command.environment, **variables, processes.MARK: mark})
-        log = Log(re.compile(config.ready_line.encode()) if config.ready_line else None)
+        log = ServiceLog(re.compile(config.ready_line.encode()) if config.ready_line else None)
         with processes.bound(command.cpus):
             process = stack.enter_context(_running(command))
         assert process.stdout is not None, "what a service prints goes to a pipe"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perfdiff.collect.trees import reported
-from perfdiff.collect.trees.system_calls import Kind, Machine, PathCall, machine
+from perfdiff.collect.trees.system_calls import Kind, PathCall, SystemCallTable, machine
 
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101  # ioctl(2) on the listener: take a report, let its call go on
 _REPORT = struct.Struct("=QIIiIQ6Q")  # `struct seccomp_notif`: id, thread, flags, number, architecture, instruction, arguments
@@ -114,7 +114,7 @@ class Supervisor:
         connection.close()
         return None
 
-    def _take(self, listener: int, of: Machine) -> bool:
+    def _take(self, listener: int, of: SystemCallTable) -> bool:
         """Take reports until all processes have ended, or the run's command has; return False where the kernel refuses to go on.
 
         Linux before 5.5 reports calls and cannot let them go on. The run must not wait for that: closing the listener fails its calls.

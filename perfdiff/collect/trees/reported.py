@@ -14,7 +14,7 @@ _NO_NEW_RIGHTS = 38  # prctl(2): without it only root may have filters
 _SET_MODE_FILTER, _NEW_LISTENER = 1, 8
 
 
-class _Program(ctypes.Structure):
+class _FilterProgram(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_char_p))
 
 
@@ -23,7 +23,7 @@ def _listener(number: int, steps: bytes) -> int:
     kernel = ctypes.CDLL(None, use_errno=True)
     if kernel.prctl(_NO_NEW_RIGHTS, 1, 0, 0, 0):
         return -1
-    program = _Program(len(steps) // 8, steps)
+    program = _FilterProgram(len(steps) // 8, steps)
     return int(kernel.syscall(number, _SET_MODE_FILTER, _NEW_LISTENER, ctypes.byref(program)))
 
 

@@ -104,7 +104,7 @@ _OTHER_NUMBERS = 0x40000000  # from here on calls of x86-64's third interface
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class SystemCallTable:
     """The calls of a kind of processor by their numbers, with the kernel's name of it and the number of seccomp(2)."""
 
     calls: Mapping[int, PathCall]
@@ -126,12 +126,12 @@ class Machine:
         return b"".join(struct.pack("=HBBI", *step) for step in (*steps, (_RETURN, 0, 0, _ALLOW)))
 
 
-def machine() -> Machine | None:
+def machine() -> SystemCallTable | None:
     """Return the calls of this machine, None of one whose numbers are not known."""
     match platform.machine():
         case "x86_64":
-            return Machine({x86: call for _, x86, _, call in _CALLS if x86 is not None}, 0xC000003E, 317)
+            return SystemCallTable({x86: call for _, x86, _, call in _CALLS if x86 is not None}, 0xC000003E, 317)
         case "aarch64":
-            return Machine({arm: call for _, _, arm, call in _CALLS if arm is not None}, 0xC00000B7, 277)
+            return SystemCallTable({arm: call for _, _, arm, call in _CALLS if arm is not None}, 0xC00000B7, 277)
         case _:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clang.cindex import CursorKind
 
 from perfdiff.languages.c.cursors import ASSIGN, DEREFERENCE, FUNCTION, STOP, WRITING_UNARY, Cursor, native, subtree
-from perfdiff.languages.c.references import ALIAS_KEY, ReferenceKind, References
+from perfdiff.languages.c.references import ALIAS_KEY, ReferenceKind, ReferenceResolver
 from perfdiff.languages.closure import Links
 
 _COMPOUND_ASSIGNMENT = CursorKind.COMPOUND_ASSIGNMENT_OPERATOR.value
@@ -36,28 +36,28 @@ _TYPED = _VARIABLE | _CASTS | FUNCTION
 _METHOD = CursorKind.CXX_METHOD.value
 
 
-def traffic(nodes: list[tuple[Cursor, Cursor]], references: References) -> Links:
+def traffic(nodes: list[tuple[Cursor, Cursor]], references: ReferenceResolver) -> Links:
     """Return what the cursors below a function or initialiser touch. `nodes` come from `subtree(cursor, STOP)`."""
-    walk = _Walk(references)
+    walk = _BodyWalk(references)
     for cursor, parent in nodes:
         if walk.is_writing or cursor._kind_id in _TELLING:
             walk.visit(cursor, parent)
-    return walk.found
+    return walk.links
 
 
-class _Walk:
+class _BodyWalk:
     """The state of one walk.
 
     `_written` holds the statements whose first child is a place that is written to, `_also_read` those where it is read as well, and
     `_members` the member accesses among them: `a.b = 1` writes to a, `a->b = 1` does not.
     """
 
-    def __init__(self, references: References) -> None:
+    def __init__(self, references: ReferenceResolver) -> None:
         self._references = references
         self._written: set[int | None] = set()
         self._also_read: set[int | None] = set()
         self._members: set[int | None] = set()
-        self.found = Links()
+        self.links = Links()
 
     @property
     def is_writing(self) -> bool:
@@ -79,13 +79,13 @@ class _Walk:
         elif kind in (_BINARY, _COMPOUND_ASSIGNMENT, _UNARY):
             self._operator(cursor, kind)
         elif kind in _VARIABLE:
-            self.found.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
+            self.links.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
         elif kind == _CALL:
             self._call(cursor)
         elif kind == _OVERLOADS:
-            self.found.calls.update(self._references.overloads(cursor).keys)
+            self.links.calls.update(self._references.overloads(cursor).keys)
         if kind == _SUBSCRIPT:
-            self.found.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
+            self.links.uses.update(self._references.value_types(native.clang_getCursorType(cursor)))
         if written and (kind in _TRANSPARENT or kind == _UNARY):
             self._mark(cursor, read=read)
 
@@ -100,17 +100,17 @@ class _Walk:
         if kind is ReferenceKind.NOTHING:
             return
         if kind is ReferenceKind.FUNCTION:
-            self.found.calls.update(target.keys)
+            self.links.calls.update(target.keys)
             if cursor._kind_id == _MEMBER and self._changes_object(cursor):
                 self._mark(cursor, read=True)
             return
-        self.found.uses.update(target.keys)
+        self.links.uses.update(target.keys)
         if kind is ReferenceKind.TYPE:
             return
         if read:
-            self.found.reads.add(target.name)
+            self.links.reads.add(target.name)
         if written and kind is not ReferenceKind.CONSTANT:
-            self.found.writes.add(target.name)
+            self.links.writes.add(target.name)
             if cursor._kind_id == _MEMBER:
                 self._members.add(cursor.data[1])
                 self._mark(cursor, read=read)
@@ -125,9 +125,9 @@ class _Walk:
             return
         if parent._kind_id in _TYPED and self._references.is_indirect(native.clang_getCursorType(parent)):
             # A pointer that is only passed on does not depend on the layout of what it points to.
-            self.found.uses.update(key for key in target.keys if key.startswith(ALIAS_KEY))
+            self.links.uses.update(key for key in target.keys if key.startswith(ALIAS_KEY))
         else:
-            self.found.uses.update(target.keys)
+            self.links.uses.update(target.keys)
 
     def _operator(self, cursor: Cursor, kind: int) -> None:
         references, operand_type = self._references, native.clang_getCursorType(cursor)
@@ -136,30 +136,30 @@ class _Walk:
             if operator in WRITING_UNARY:
                 self._mark(cursor, read=True)
             elif operator == DEREFERENCE:
-                self.found.uses.update(references.value_types(operand_type))
+                self.links.uses.update(references.value_types(operand_type))
         elif kind == _COMPOUND_ASSIGNMENT:
             self._mark(cursor, read=True)
         elif native.clang_getCursorBinaryOperatorKind(cursor) == ASSIGN:
             self._mark(cursor, read=False)
             self._whole_object(operand_type)
-        self.found.uses.update(references.step_types(operand_type))
+        self.links.uses.update(references.step_types(operand_type))
 
     def _whole_object(self, kind: object) -> None:
         names = self._references.record_names(kind)
-        self.found.reads.update(names)
-        self.found.writes.update(names)
+        self.links.reads.update(names)
+        self.links.writes.update(names)
 
     def _call(self, cursor: Cursor) -> None:
         # Constructors and overloaded operators are named by the call alone.
         target = self._references.target(cursor)
         if target.kind is not ReferenceKind.FUNCTION:
             return
-        self.found.calls.update(target.keys)
+        self.links.calls.update(target.keys)
         callee = native.clang_getCursorReferenced(cursor)
         if callee._kind_id == _METHOD and not native.clang_CXXMethod_isConst(callee):
             self._mark(cursor, read=True)
 
 
-def walk(cursor: Cursor, references: References) -> Links:
+def walk(cursor: Cursor, references: ReferenceResolver) -> Links:
     """Return what lies below `cursor`, functions inside it left out."""
     return traffic(subtree(cursor, STOP), references)

@@ -72,10 +72,10 @@ def plan_branches(cursor: Cursor, body: Body, source: bytes) -> tuple[BranchPlan
     `source` is the file the definition lies in; offsets count its bytes. Left out: conditions with declarations, `if constexpr`,
     constants, those that begin inside a macro or hold preprocessor lines, and those of functions and lambdas inside, which belong to them.
     """
-    return _Planner(cursor, source).plans(body)
+    return _BranchPlanner(cursor, source).plans(body)
 
 
-class _Planner:
+class _BranchPlanner:
     """Plans the conditions of one function."""
 
     def __init__(self, cursor: Cursor, source: bytes) -> None:

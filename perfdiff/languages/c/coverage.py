@@ -31,7 +31,7 @@ def damaged(why: str) -> RecordingError:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CountedLine:
     """A line in a function, `file` relative to the tree, `number` 1-based."""
 
     function: str
@@ -94,8 +94,8 @@ class Inventory:
     """All lines that are counted in a tree, with their index, and the sources that they stand in."""
 
     sources: Sources
-    lines: dict[Line, int] = field(default_factory=dict)
+    lines: dict[CountedLine, int] = field(default_factory=dict)
 
-    def index(self, line: Line) -> int:
+    def index(self, line: CountedLine) -> int:
         """Return the index of a line, which is a new one where it was not met before."""
         return self.lines.setdefault(line, len(self.lines))

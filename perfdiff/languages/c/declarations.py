@@ -12,8 +12,8 @@ from clang.cindex import CursorKind
 from perfdiff.languages.c import lexer
 from perfdiff.languages.c.bodies import walk
 from perfdiff.languages.c.cursors import RECORD, Cursor, SourcePosition, SourcePositions, bound, children, is_null, native, spelling
-from perfdiff.languages.c.macro_bodies import Body, parts
-from perfdiff.languages.c.references import ALIASES, ENUMERATOR, References, qualified_name, stable_spelling
+from perfdiff.languages.c.macro_bodies import BodyTemplate, parts
+from perfdiff.languages.c.references import ALIASES, ENUMERATOR, ReferenceResolver, qualified_name, stable_spelling
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, MacroBody
@@ -42,9 +42,9 @@ def _shown(text: bytes) -> str:
 
 
 class Types:
-    """Describes the types that `References` has met."""
+    """Describes the types that `ReferenceResolver` has met."""
 
-    def __init__(self, unit: Any, places: SourcePositions, references: References) -> None:
+    def __init__(self, unit: Any, places: SourcePositions, references: ReferenceResolver) -> None:
         self._unit, self._places, self._references = unit, places, references
 
     def describe(self, key: str, cursor: Cursor) -> Dependency:
@@ -108,7 +108,7 @@ def _text_from_name(cursor: Cursor, places: SourcePositions) -> bytes:
     return places.source(name.file)[name.offset : span[1]]
 
 
-def describe_global(cursor: Cursor, unit: Any, places: SourcePositions, references: References) -> Dependency | None:
+def describe_global(cursor: Cursor, unit: Any, places: SourcePositions, references: ReferenceResolver) -> Dependency | None:
     """Return a variable's type and initialiser as a declaration; None for a mere `extern` declaration."""
     place = places.of(cursor)
     if place is None or not native.clang_isCursorDefinition(cursor):
@@ -241,13 +241,13 @@ class Macros:
         macro, body = fitting[lengths.index(max(lengths))]
         return MacroBody(macro.file, macro.start + body.offset)
 
-    def _bodies(self, key: str, path: tuple[str, ...]) -> Iterator[tuple[Macro, Body]]:
+    def _bodies(self, key: str, path: tuple[str, ...]) -> Iterator[tuple[Macro, BodyTemplate]]:
         """Yield the bodies of functions in a macro, and in those that it uses outside of them; none of one that has two definitions."""
         macro, *others = self._by_key[key]
         if others or key in path:
             return
         for part in parts(macro.text):
-            if isinstance(part, Body):
+            if isinstance(part, BodyTemplate):
                 yield macro, part
             elif len(inner := sorted({used.key for used in self._definitions.get(part.decode("latin-1"), ())})) == 1:
                 yield from self._bodies(inner[0], (*path, key))

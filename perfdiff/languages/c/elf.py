@@ -66,7 +66,7 @@ class Relocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ElfSection:
     """A section; `content` is empty where the file holds none of it (`.bss`), `size` and `entry` are in bytes."""
 
     name: str
@@ -96,7 +96,7 @@ class Elf:
 
     kind: str
     machine: str
-    sections: dict[int, Section]
+    sections: dict[int, ElfSection]
     symbols: tuple[Symbol, ...]
     needed: tuple[str, ...]
     has_lto: bool
@@ -181,12 +181,12 @@ def _content(content: bytes, section: Any) -> bytes:
     return content[start : start + size]
 
 
-def _section(section: Any, content: bytes, raw: bytes, symbols: int) -> Section:
+def _section(section: Any, content: bytes, raw: bytes, symbols: int) -> ElfSection:
     table = np.frombuffer(raw[: len(raw) - len(raw) % _RELOCATION.itemsize], dtype=_RELOCATION)
     if len(table) and (int(table["symbol"].max()) >= max(symbols, 1) or int(table["offset"].max()) >= len(content)):
         raise DamagedElfError("a relocation leads out of it")
     table = table[np.argsort(table["offset"], kind="stable")]
-    return Section(
+    return ElfSection(
         name=section.name,
         kind=str(section["sh_type"]),
         flags=section["sh_flags"],

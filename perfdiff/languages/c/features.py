@@ -19,14 +19,14 @@ from perfdiff.languages.c.layouts import (
     CELL_BYTES,
     SIZED,
     Count,
-    Layouts,
-    Member,
+    FieldLayout,
     Pointer,
-    Record,
+    RecordLayout,
     Scalar,
     Shape,
-    Span,
     Text,
+    TypeLayouts,
+    VectorLayout,
     is_integer,
     measured_texts,
     standard_name,
@@ -67,7 +67,7 @@ class _Object:
 
     name: str
     start: _Start
-    record: Record
+    record: RecordLayout
     untouched: int
     above: frozenset[int]
 
@@ -105,9 +105,9 @@ class FeaturePlanner:
     """Plans the features of a unit's functions; what can be read of an object is planned once for all functions that have one like it."""
 
     def __init__(self, unit: Any, depth: int) -> None:
-        self.unit, self.depth, self.layouts = unit, depth, Layouts()
+        self.unit, self.depth, self.layouts = unit, depth, TypeLayouts()
         self._fields: dict[tuple[str, _Start, int], tuple[_FieldPlan, ...]] = {}
-        self._links: dict[int, tuple[tuple[Member, Pointer, Record], ...]] = {}
+        self._links: dict[int, tuple[tuple[FieldLayout, Pointer, RecordLayout], ...]] = {}
 
     def plans(self, cursor: Cursor, body: Body | None) -> tuple[FeaturePlan, ...]:
         """Return the features of a function or lambda definition, nearest first, at most `MAX_FEATURES`.
@@ -115,16 +115,16 @@ class FeaturePlanner:
         Follows at most `depth` pointers from a parameter or `this`. What cannot be read safely has no plan: unnamed parameters, unions,
         bit-fields, volatile fields, incomplete types, and types that depend on a template's parameters.
         """
-        return _Planner(self, cursor, body).plans()
+        return _FeaturePlanner(self, cursor, body).plans()
 
-    def fields(self, name: str, start: _Start, record: Record) -> tuple[_FieldPlan, ...]:
+    def fields(self, name: str, start: _Start, record: RecordLayout) -> tuple[_FieldPlan, ...]:
         """Return what can be read of a record's own fields: `name` stands before a field's name, the record at the end of `start`."""
         key = (name, start, record.identity)
         if key not in self._fields:
             self._fields[key] = tuple(self._plan_fields(name, start, record))
         return self._fields[key]
 
-    def _plan_fields(self, name: str, start: _Start, record: Record) -> Iterator[_FieldPlan]:
+    def _plan_fields(self, name: str, start: _Start, record: RecordLayout) -> Iterator[_FieldPlan]:
         base, offsets = start
         if record.polymorphic and not offsets:
             label = f"typeid(*{name[:-2]})" if name.endswith("->") else f"typeid({name[:-1]})"
@@ -139,7 +139,7 @@ class FeaturePlanner:
             plan = FeaturePlan(f"{name}{span.last.name} - {name}{span.first.name}", Origin.DERIVED, Load.SIGNED, expression)
             yield _FieldPlan((span.first.identity, span.last.identity), plan)
 
-    def links(self, record: Record) -> tuple[tuple[Member, Pointer, Record], ...]:
+    def links(self, record: RecordLayout) -> tuple[tuple[FieldLayout, Pointer, RecordLayout], ...]:
         """Return the pointers among a record's fields that lead to records."""
         if record.identity not in self._links:
             pointers = ((member, member.shape) for member in record.members if isinstance(member.shape, Pointer))
@@ -148,12 +148,12 @@ class FeaturePlanner:
         return self._links[record.identity]
 
 
-class _Planner:
+class _FeaturePlanner:
     """Plans the features of one function."""
 
     def __init__(self, planner: FeaturePlanner, cursor: Cursor, body: Body | None) -> None:
         self._planner, self._cursor, self._depth = planner, cursor, planner.depth
-        self._layouts: Layouts = planner.layouts
+        self._layouts: TypeLayouts = planner.layouts
         self._parameters = [_parameter(child, self._layouts) for child in _parameters(cursor) if spelling(child)]
         self._touched = _touched(body, planner.unit, with_locals=cursor._kind_id == LAMBDA)
         self._overwritten: set[tuple[str, int]] = set()  # by what the fields' names begin with
@@ -186,9 +186,9 @@ class _Planner:
                 yield from _text(name)
             elif isinstance(shape, Pointer):
                 inner = self._layouts.shape(shape.pointee)
-                if isinstance(inner, Count | Span) and self._depth:
+                if isinstance(inner, Count | VectorLayout) and self._depth:
                     start = _start(parameter)
-                    yield from _read(f"{name}->", Member("", 0, inner, 0), start.base, (*start.offsets, 0))
+                    yield from _read(f"{name}->", FieldLayout("", 0, inner, 0), start.base, (*start.offsets, 0))
         yield from self._argument_ranges()
 
     def _argument_ranges(self) -> Iterator[FeaturePlan]:
@@ -325,7 +325,7 @@ class _Planner:
                 )
 
 
-def _root(name: str, start: _Start, record: Record) -> _Object:
+def _root(name: str, start: _Start, record: RecordLayout) -> _Object:
     return _Object(name, start, record, 0, frozenset((record.identity,)))
 
 
@@ -336,7 +336,7 @@ def _parameters(cursor: Cursor) -> list[Cursor]:
     return [bound(child, cursor._tu) for child in children(cursor) if child._kind_id == CursorKind.PARM_DECL.value]
 
 
-def _parameter(cursor: Cursor, layouts: Layouts) -> _Parameter:
+def _parameter(cursor: Cursor, layouts: TypeLayouts) -> _Parameter:
     kind = _value_type(cursor.type)
     return _Parameter(spelling(cursor), cursor, kind, layouts.shape(kind))
 
@@ -410,7 +410,7 @@ def _file(name: str, pointer: str) -> Iterator[FeaturePlan]:
         yield FeaturePlan(f"path depth({name})", Origin.DERIVED, Load.DEPTH, readers.string(Load.DEPTH, pointer))
 
 
-def _read(prefix: str, member: Member, base: str, offsets: tuple[int, ...]) -> Iterator[FeaturePlan]:
+def _read(prefix: str, member: FieldLayout, base: str, offsets: tuple[int, ...]) -> Iterator[FeaturePlan]:
     """Yield what a member tells by itself, where `offsets` lead to it."""
     name, shape = prefix + member.name, member.shape
     size = f"{name}.size()" if member.name else f"{name}size()"
@@ -426,5 +426,5 @@ def _read(prefix: str, member: Member, base: str, offsets: tuple[int, ...]) -> I
         case Count():
             count = Scalar(Load.UNSIGNED, CELL_BYTES)
             yield _number(size, Origin.FIELD, count, readers.field(base, (*offsets[:-1], offsets[-1] + shape.offset), count))
-        case Span():
+        case VectorLayout():
             yield FeaturePlan(size, Origin.FIELD, Load.SIGNED, readers.span(base, offsets, offsets[-1] + CELL_BYTES, shape.element))

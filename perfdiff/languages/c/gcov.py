@@ -16,7 +16,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c import naming
-from perfdiff.languages.c.coverage import Inventory, Line, Sources, damaged, unusable
+from perfdiff.languages.c.coverage import CountedLine, Inventory, Sources, damaged, unusable
 from perfdiff.records.schema import Ints
 
 _MAGIC = (b"oncg", b"gcno")
@@ -31,7 +31,7 @@ _DAMAGE = re.compile(r"stamp mismatch|not a gcov data file|corrupted|overflowed|
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _NotesUnit:
     """What one notes file says is counted: per count that gcov prints for it, in order, the place's index, below 0 outside the tree."""
 
     notes: Path
@@ -44,7 +44,7 @@ class Gcov:
     """The counters of a tree that gcc put in. `units` are by the path of their notes, without suffix, from the root of the file system."""
 
     tree: Path
-    units: Mapping[str, _Unit]
+    units: Mapping[str, _NotesUnit]
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the variables that make programs leave their counts in `folder`, under the paths of their objects."""
@@ -52,7 +52,7 @@ class Gcov:
 
     def read(self, folder: Path, counts: Ints) -> None:
         """Add what a run left in `folder` to `counts` of places; raise RecordingError."""
-        by_tool: dict[str, list[tuple[_Unit, Path]]] = {}
+        by_tool: dict[str, list[tuple[_NotesUnit, Path]]] = {}
         for path in sorted(folder.rglob("*.gcda")):
             unit = self.units.get(str(path.relative_to(folder).with_suffix("")))
             if unit is None:
@@ -79,29 +79,29 @@ def find(tree: Path, compilers: Sequence[str], inventory: Inventory) -> Gcov:
     `compilers` are paths of those that built it.
     """
     notes = [path for path in sorted(tree.rglob("*.gcno")) if path.is_file() and not path.is_symlink()]
-    units: dict[str, _Unit] = {}
+    units: dict[str, _NotesUnit] = {}
     for tool, files in _by_tool(notes, compilers).items():
         documents = _documents(tool, tree, files, is_counted=False)
         named = [_places(document, inventory.sources) for document in documents]
         symbols = sorted({line.function for places in named for line in places if line})
         readable = dict(zip(symbols, naming.readable(symbols), strict=True)) if symbols else {}
         for file, places in zip(files, named, strict=True):
-            readable_lines = [line and Line(readable[line.function], line.file, line.number) for line in places]
+            readable_lines = [line and CountedLine(readable[line.function], line.file, line.number) for line in places]
             indices = [-1 if line is None else inventory.index(line) for line in readable_lines]
-            units[str(file.with_suffix("")).removeprefix("/")] = _Unit(file, tool, np.array(indices, dtype=np.int64))
+            units[str(file.with_suffix("")).removeprefix("/")] = _NotesUnit(file, tool, np.array(indices, dtype=np.int64))
     return Gcov(tree, units)
 
 
-def _places(document: Mapping[str, Any], sources: Sources) -> list[Line | None]:
+def _places(document: Mapping[str, Any], sources: Sources) -> list[CountedLine | None]:
     """Return the place of each count that a document holds, its function by its symbol; None outside the tree."""
-    lines: list[Line | None] = []
+    lines: list[CountedLine | None] = []
     for file, line in _lines(document):
         name = sources.relative(file["file"], document["current_working_directory"])
         if name is None:
             lines.append(None)
             continue
         number = line["line_number"]
-        lines.append(Line(_function(file["functions"], line, number) or sources.function_at(name, number), name, number))
+        lines.append(CountedLine(_function(file["functions"], line, number) or sources.function_at(name, number), name, number))
     return lines
 
 
@@ -117,9 +117,8 @@ def _function(functions: Sequence[Mapping[str, Any]], line: Mapping[str, Any], n
     gcov names it for instances of templates. Of other lines it names the last function that began before, which may have ended since.
     """
     around = [function for function in functions if function["start_line"] <= number <= function["end_line"]]
-    if any(function["name"] == line.get("function_name") for function in around) and len(
-        {function["start_line"] for function in around}
-    ) < len(around):
+    starts = {function["start_line"] for function in around}
+    if len(starts) < len(around) and any(function["name"] == line.get("function_name") for function in around):
         return str(line["function_name"])
     innermost = max(around, key=lambda function: (function["start_line"], -function["end_line"]), default=None)
     return None if innermost is None else str(innermost["name"])

@@ -22,7 +22,7 @@ from perfdiff.languages.c.cursors import TreeFiles
 from perfdiff.languages.c.declarations import Dependency
 from perfdiff.languages.c.obstacles import BY_MACRO
 from perfdiff.languages.c.shared_headers import SharedHeaders
-from perfdiff.languages.c.unit import Memory, UnitFacts, index_unit
+from perfdiff.languages.c.unit import IndexMemory, UnitFacts, index_unit
 from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
@@ -59,11 +59,7 @@ def index(  # noqa: PLR0913 (what is parsed, how, and what it is compared with)
     units = sorted({front.unit(command) for command in present}, key=lambda unit: (str(unit.file), unit.arguments))
     unit_cache = UnitCache(cache, tree, depth) if cache is not None else None
     facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1), unit_cache)
-    problems += [
-        SkippedFunction(Path(unit_facts.file).name, unit_facts.file, unit_facts.problem)
-        for unit_facts in facts
-        if unit_facts.problem is not None
-    ]
+    problems += [SkippedFunction(Path(unit.file).name, unit.file, unit.problem) for unit in facts if unit.problem is not None]
     return _Merge(tree, facts, _flags(tree, present), others).program(tuple(dict.fromkeys(problems)))
 
 
@@ -156,7 +152,7 @@ def _batches(units: Sequence[front.Unit], count: int) -> list[list[front.Unit]]:
 
 def _index_batch(tree: Path, units: Sequence[front.Unit], depth: int, folder: Path) -> list[UnitFacts]:
     """Return the facts of some units; `folder`, which the caller removes, takes what they share on disk."""
-    memory = Memory(TreeFiles(tree))
+    memory = IndexMemory(TreeFiles(tree))
     headers = SharedHeaders(units, memory.files, folder)
     facts = []
     for unit in units:
@@ -314,20 +310,17 @@ class _Merge:
 def _merged(dependencies: Iterable[Dependency], flags: Iterable[Dependency]) -> dict[str, Dependency]:
     """Return one dependency per key; units that see different definitions of it make one that changes with any of them."""
     groups: dict[str, dict[Dependency, None]] = defaultdict(dict)
-    distinct = {
-        id(dependency): dependency for dependency in (*dependencies, *flags)
-    }  # most are the same in many units, and long to compare
-    for dependency in distinct.values():
+    # Most are the same in many units, and long to compare.
+    for dependency in {id(dependency): dependency for dependency in (*dependencies, *flags)}.values():
         groups[dependency.declaration.key][dependency] = None
     merged = {}
     for key, group in groups.items():
-        first = min(
-            group, key=lambda dependency: (dependency.declaration.file, dependency.declaration.line, dependency.declaration.fingerprint)
-        )
-        fingerprints = sorted({dependency.declaration.fingerprint for dependency in group})
+        declarations = [dependency.declaration for dependency in group]
+        first = min(declarations, key=lambda declaration: (declaration.file, declaration.line, declaration.fingerprint))
+        fingerprints = sorted({declaration.fingerprint for declaration in declarations})
         fingerprint = fingerprints[0] if len(fingerprints) == 1 else digest(fingerprints)
         merged[key] = Dependency(
-            replace(first.declaration, fingerprint=fingerprint),
+            replace(first, fingerprint=fingerprint),
             frozenset().union(*(dependency.uses for dependency in group)),
             frozenset().union(*(dependency.calls for dependency in group)),
         )

@@ -93,17 +93,17 @@ class Count:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class VectorLayout:
     """A vector: pointers to its first element and behind its last one, at the start of it; `element` is the bytes of one."""
 
     element: int
 
 
-Shape = Scalar | Text | Pointer | Count | Span
+Shape = Scalar | Text | Pointer | Count | VectorLayout
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class FieldLayout:
     """A readable field: its name from the record's outside (`pos.line`), byte offset, and the identity of its declaration."""
 
     name: str
@@ -113,11 +113,11 @@ class Member:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordLayout:
     """A struct or class whose layout is known. `identity` tells it from all others of its translation unit."""
 
     identity: int
-    members: tuple[Member, ...]
+    members: tuple[FieldLayout, ...]
     polymorphic: bool
 
 
@@ -125,17 +125,17 @@ class Record:
 class Bounds:
     """Two members that bound a range; `element` is the bytes of one element, 1 for a range of numbers."""
 
-    first: Member
-    last: Member
+    first: FieldLayout
+    last: FieldLayout
     element: int
 
 
-class Layouts:
+class TypeLayouts:
     """The shapes and records of one translation unit, each worked out once."""
 
     def __init__(self) -> None:
         self._shapes: dict[int, Shape | None] = {}
-        self._records: dict[int, Record | None] = {}
+        self._records: dict[int, RecordLayout | None] = {}
         self._bounds: dict[int, tuple[Bounds, ...]] = {}
         self._measured: dict[int, frozenset[str]] = {}
         self._polymorphic: dict[int, bool] = {}
@@ -147,7 +147,7 @@ class Layouts:
             self._shapes[identity] = _shape(kind.get_canonical())
         return self._shapes[identity]
 
-    def record(self, kind: Any) -> Record | None:
+    def record(self, kind: Any) -> RecordLayout | None:
         """Return the layout of a struct or class; None for anything else, and for what is the implementation's own."""
         kind = kind.get_canonical()
         if kind.kind is not TypeKind.RECORD:
@@ -158,11 +158,11 @@ class Layouts:
             own = kind.get_size() > 0 and not _HIDDEN.match(declaration.spelling) and standard_name(kind) is None
             struct = own and declaration.kind is not CursorKind.UNION_DECL
             self._records[identity] = (
-                Record(identity, tuple(self._members(kind, declaration)), self._is_polymorphic(declaration)) if struct else None
+                RecordLayout(identity, tuple(self._members(kind, declaration)), self._is_polymorphic(declaration)) if struct else None
             )
         return self._records[identity]
 
-    def pointed_to(self, pointer: Pointer) -> Record | None:
+    def pointed_to(self, pointer: Pointer) -> RecordLayout | None:
         """Return the record behind a pointer; None where it is volatile, as device registers are."""
         return None if pointer.pointee.is_volatile_qualified() else self.record(pointer.pointee)
 
@@ -186,19 +186,19 @@ class Layouts:
         )
         return size if size > 0 and not linked else None
 
-    def bounds(self, record: Record) -> tuple[Bounds, ...]:
+    def bounds(self, record: RecordLayout) -> tuple[Bounds, ...]:
         """Return the pairs of a record's members that bound ranges (Freud §3.1: derived features)."""
         if record.identity not in self._bounds:
             self._bounds[record.identity] = tuple(self._find_bounds(record.members))
         return self._bounds[record.identity]
 
-    def measured(self, record: Record) -> frozenset[str]:
+    def measured(self, record: RecordLayout) -> frozenset[str]:
         """Return the names of a record's texts of which other members tell the end or the length."""
         if record.identity not in self._measured:
             self._measured[record.identity] = measured_texts([(member.name, member.shape) for member in record.members])
         return self._measured[record.identity]
 
-    def _find_bounds(self, members: Sequence[Member]) -> Iterator[Bounds]:
+    def _find_bounds(self, members: Sequence[FieldLayout]) -> Iterator[Bounds]:
         for low, high, numbers, pointers in ranges([member.name for member in members]):
             first, last = members[low], members[high]
             if numbers and _is_long(first.shape) and _is_long(last.shape):
@@ -206,7 +206,7 @@ class Layouts:
             elif pointers and (element := self.element_size(first.shape, last.shape)) is not None:
                 yield Bounds(first, last, element)
 
-    def _members(self, kind: Any, declaration: Cursor) -> Iterator[Member]:
+    def _members(self, kind: Any, declaration: Cursor) -> Iterator[FieldLayout]:
         for base, offset in self._bases(declaration):
             if (record := self.record(base)) is not None:
                 yield from (replace(member, offset=offset + member.offset) for member in record.members)
@@ -215,7 +215,7 @@ class Layouts:
             if child.is_bitfield() or bits < 0 or child.spelling.startswith("__") or child.type.is_volatile_qualified():
                 continue
             if (shape := self.shape(child.type)) is not None:
-                yield Member(child.spelling, bits // 8, shape, child.data[0])
+                yield FieldLayout(child.spelling, bits // 8, shape, child.data[0])
             elif (record := self.record(child.type)) is not None:
                 prefix = f"{child.spelling}." if child.spelling.isidentifier() else ""  # libclang says where an unnamed one stands
                 for member in record.members:
@@ -325,7 +325,7 @@ def _standard_shape(kind: Any) -> Shape | None:
     if _OWNERS.get(name) == size and element.kind is not TypeKind.INCOMPLETEARRAY:
         return Pointer(element)
     if name == "vector" and size == _VECTOR_BYTES and element.get_size() > 0:
-        return Span(element.get_size())
+        return VectorLayout(element.get_size())
     offset = _COUNT_AT.get((name, size))
     return None if offset is None else Count(offset)
 

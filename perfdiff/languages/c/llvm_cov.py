@@ -21,7 +21,7 @@ import numpy as np
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c import naming
 from perfdiff.languages.c.built_files import look_through
-from perfdiff.languages.c.coverage import Inventory, Line, damaged, unusable
+from perfdiff.languages.c.coverage import CountedLine, Inventory, damaged, unusable
 from perfdiff.records.schema import Ints
 
 _MAPPING = b"__llvm_covmap"
@@ -43,7 +43,7 @@ class _Region:
 
 
 @dataclass(frozen=True, slots=True)
-class _Program:
+class _CoveredProgram:
     """A program or library: `regions` of all its functions in llvm-cov's order are what `places` count, from `starts` on each."""
 
     path: Path
@@ -65,7 +65,7 @@ class LlvmCov:
     """The counters of a tree that clang put in."""
 
     tools: _Tools | None
-    programs: tuple[_Program, ...]
+    programs: tuple[_CoveredProgram, ...]
 
     def environment(self, folder: Path) -> dict[str, str]:
         """Return the variables that make programs leave their counts in `folder`, one file each that all its processes add to."""
@@ -103,7 +103,7 @@ def find(tree: Path, compilers: Sequence[str], inventory: Inventory, room: Path)
     return LlvmCov(tools, tuple(_program(tools, path, build, inventory, room) for build, path in programs.items()))
 
 
-def _program(tools: _Tools, path: Path, build: bytes, inventory: Inventory, room: Path) -> _Program:
+def _program(tools: _Tools, path: Path, build: bytes, inventory: Inventory, room: Path) -> _CoveredProgram:
     functions = _exported(tools, path, [], room)
     names = naming.readable([function["name"].rpartition(":")[2] for function in functions]) if functions else ()
     regions: list[int] = []
@@ -116,9 +116,9 @@ def _program(tools: _Tools, path: Path, build: bytes, inventory: Inventory, room
             for number, members in _lines(function["regions"], inventory.sources.code(file)):
                 starts.append(len(regions))
                 regions += [first + index for index in members]
-                places.append(inventory.index(Line(name, file, number)))
+                places.append(inventory.index(CountedLine(name, file, number)))
         first += len(function["regions"])
-    return _Program(path, build, first, np.array(regions, np.int64), np.array(starts, np.int64), np.array(places, np.int64))
+    return _CoveredProgram(path, build, first, np.array(regions, np.int64), np.array(starts, np.int64), np.array(places, np.int64))
 
 
 def _lines(regions: Sequence[Sequence[int]], code: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
@@ -126,11 +126,7 @@ def _lines(regions: Sequence[Sequence[int]], code: Sequence[str]) -> Iterator[tu
 
     Regions are `[line, column, line, column, count, file, expanded file, kind]`. What macros hold is left to the line that they stand in.
     """
-    own = [
-        _Region((region[0], region[1]), (region[2], region[3]), i)
-        for i, region in enumerate(regions)
-        if region[5] == 0 and region[7] in _KINDS
-    ]
+    own = [_Region((raw[0], raw[1]), (raw[2], raw[3]), i) for i, raw in enumerate(regions) if raw[5] == 0 and raw[7] in _KINDS]
     gaps = {region.index for region in own if regions[region.index][7] == _GAP}
     if not own:
         return

@@ -70,7 +70,7 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], 
     again = not programs.same_bytes
     with ThreadPoolExecutor(len(trees)) as pool:  # what is compiled again takes as long as it took: both sides' at the same time
         base_objects, head_objects = pool.map(partial(gather, again=again), trees, (base.commands, head.commands), files)
-    comparison = _Comparison((base_objects, head_objects), trees, renames)
+    comparison = _ObjectComparison((base_objects, head_objects), trees, renames)
     unknown = [] if programs.same_bytes else comparison.unknown()
     differs = [*comparison.differs(), *(() if programs.same_bytes else programs.differs)]
     cleared = comparison.cleared(pairs)
@@ -86,7 +86,7 @@ def same_code(base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], 
     )
 
 
-class _Comparison:
+class _ObjectComparison:
     """The objects of both sides, taken apart and held against each other."""
 
     def __init__(self, gathered: tuple[Objects, Objects], trees: tuple[Path, Path], renames: Mapping[str, str]) -> None:

@@ -15,7 +15,7 @@ _BETWEEN = frozenset((b"__attribute__", b"__attribute"))  # what may stand betwe
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class BodyTemplate:
     """A function's body in a macro's definition: the offset just behind its `{`, and words that the function's name must contain."""
 
     offset: int
@@ -23,12 +23,12 @@ class Body:
 
 
 @functools.cache
-def parts(definition: bytes) -> tuple[Body | bytes, ...]:
+def parts(definition: bytes) -> tuple[BodyTemplate | bytes, ...]:
     """Return the bodies in a definition (`NAME(parameters) replacement`), and the words outside of them, which may be macros themselves."""
     return tuple(_parts(definition))
 
 
-def _parts(definition: bytes) -> Iterator[Body | bytes]:
+def _parts(definition: bytes) -> Iterator[BodyTemplate | bytes]:
     tokens = list(lexer.scan(definition, 0))
     parameters = _parameters(tokens)
     braces = parentheses = 0
@@ -44,7 +44,7 @@ def _parts(definition: bytes) -> Iterator[Body | bytes]:
             parentheses -= 1
         elif token == b"{":
             if not braces and not parentheses and before == b")" and head:
-                yield Body(offset + 1, tuple(word for word in head if word not in parameters))
+                yield BodyTemplate(offset + 1, tuple(word for word in head if word not in parameters))
             braces += 1
         elif token == b"}":
             braces -= 1

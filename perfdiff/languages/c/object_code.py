@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from perfdiff.languages.c import elf
-from perfdiff.languages.c.elf import Elf, Relocation, Section, Symbol
+from perfdiff.languages.c.elf import Elf, ElfSection, Relocation, Symbol
 from perfdiff.languages.c.instructions import near_references, operand_ends
-from perfdiff.languages.c.section_layout import SectionLayout, Span
+from perfdiff.languages.c.section_layout import SectionLayout, SymbolSpan
 
 STATIC, WHOLE = "static ", "section "  # begin the names of atoms that are no symbols of the whole program
 MACHINES = frozenset((elf.X86_64, elf.AARCH64))
@@ -149,14 +149,14 @@ class _Parts:
             if name is None or layout is None or symbol.value > layout.section.size:
                 continue
             if symbol.size:
-                layout.spans.append(Span(symbol.value, min(symbol.value + symbol.size, layout.section.size), name))
+                layout.spans.append(SymbolSpan(symbol.value, min(symbol.value + symbol.size, layout.section.size), name))
             else:
                 unsized[symbol.section].add((symbol.value, name))
         for index, layout in layouts.items():
             places = sorted({span.start for span in layout.spans} | {start for start, _ in unsized[index]})
             for start, name in unsized[index]:
                 after = bisect_right(places, start)
-                layout.spans.append(Span(start, places[after] if after < len(places) else layout.section.size, name))
+                layout.spans.append(SymbolSpan(start, places[after] if after < len(places) else layout.section.size, name))
             layout.spans.sort()
             layout.starts = [span.start for span in layout.spans]
             layout.offsets = [relocation.offset for relocation in layout.section.relocations]
@@ -198,13 +198,13 @@ class _Parts:
             tables[function].append((section, start, end))
         return tables
 
-    def _aims(self, section: Section, relocation: Relocation) -> tuple[int, ...]:
+    def _aims(self, section: ElfSection, relocation: Relocation) -> tuple[int, ...]:
         """Return the distances from its symbol that a relocation in code may mean."""
         if self._file.machine == elf.X86_64 and relocation.kind in _RELATIVE[elf.X86_64]:
             return tuple(relocation.addend + end for end in operand_ends(section.content, relocation.offset))
         return (relocation.addend,)
 
-    def _data_aims(self, section: Section, relocation: Relocation, origin: int) -> tuple[int, ...]:
+    def _data_aims(self, section: ElfSection, relocation: Relocation, origin: int) -> tuple[int, ...]:
         """Return the distances from its symbol that a relocation in data may mean, from its own place or from its table's start."""
         if relocation.kind not in _RELATIVE[self._file.machine] or section.name.startswith(_HANDLERS):
             return (relocation.addend,)
@@ -250,7 +250,7 @@ class _Parts:
     def _gaps(self, layout: SectionLayout) -> Iterator[tuple[int, int]]:
         """Yield the stretches of code that no symbol names, padding left out."""
         reached = 0
-        for span in (*layout.spans, Span(layout.section.size, layout.section.size, "")):
+        for span in (*layout.spans, SymbolSpan(layout.section.size, layout.section.size, "")):
             if span.start > reached and not set(layout.section.content[reached : span.start]) <= _PADDING[self._file.machine]:
                 yield reached, span.start
             reached = max(reached, span.end)
@@ -289,7 +289,7 @@ class _Parts:
         size = "" if section.content else f" of {end - start} empty bytes"
         return _Reading(f"{_digest(body, *says).hex()}{size}", frozenset(references - {owner}))
 
-    def _target(self, section: Section, relocation: Relocation, origin: int, owner: str) -> _Reading:
+    def _target(self, section: ElfSection, relocation: Relocation, origin: int, owner: str) -> _Reading:
         """Read what a relocation leads to; `origin` is where the stretch starts from which distances in data count."""
         symbol, name = self._file.symbols[relocation.symbol], self._names[relocation.symbol]
         if name is not None and not self._is_numbered(symbol):
@@ -299,10 +299,8 @@ class _Parts:
             place = self._place(symbol.section, symbol.value, owner, loose=loose)
             return _Reading(f"{place.says}{relocation.addend:+}", place.references)
         aims = self._aims(section, relocation) if section.is_code else self._data_aims(section, relocation, origin)
-        found_all = [self._place(symbol.section, symbol.value + aim, owner, loose=loose) for aim in aims]
-        return _Reading(
-            " or ".join(reading.says for reading in found_all), frozenset().union(*(reading.references for reading in found_all))
-        )
+        readings = [self._place(symbol.section, symbol.value + aim, owner, loose=loose) for aim in aims]
+        return _Reading(" or ".join(reading.says for reading in readings), frozenset().union(*(reading.references for reading in readings)))
 
     def _place(self, index: int, place: int, owner: str, *, loose: bool) -> _Reading:
         """Read what lies at a place of a section; a `loose` reference may mean a place some way behind."""
@@ -319,7 +317,7 @@ class _Parts:
             return _Reading(f"{span.name}{place - span.start:+}", frozenset((span.name,)))
         return self._variable(index, span, place, loose=loose)
 
-    def _variable(self, index: int, span: Span, place: int, *, loose: bool) -> _Reading:
+    def _variable(self, index: int, span: SymbolSpan, place: int, *, loose: bool) -> _Reading:
         """Read a reference to a place in a variable, made by its section."""
         layout, offset = self._layouts[index], place - span.start
         whole = frozenset((WHOLE + layout.section.name,))
@@ -358,9 +356,8 @@ class _Parts:
             return None
         end = place
         for relocation in words:
-            if relocation.offset != end or not self._is_into_code(
-                relocation
-            ):  # that of a case which cannot be may lead behind the function
+            # That of a case which cannot be may lead behind the function.
+            if relocation.offset != end or not self._is_into_code(relocation):
                 break
             end += _SHORT if relocation.kind in _SHORT_WORDS else _LONG
         return end
@@ -376,7 +373,7 @@ class _Parts:
         layout = self._layouts.get(self._file.symbols[relocation.symbol].section)
         return layout is not None and layout.section.is_code
 
-    def _aim_in_code(self, relocation: Relocation, origin: int) -> Span | None:
+    def _aim_in_code(self, relocation: Relocation, origin: int) -> SymbolSpan | None:
         """Return the function that a word of data leads into."""
         if not self._is_into_code(relocation):
             return None
@@ -385,7 +382,7 @@ class _Parts:
         return self._layouts[symbol.section].at(symbol.value + relocation.addend - distance)
 
 
-def _constant(section: Section, place: int) -> bytes:
+def _constant(section: ElfSection, place: int) -> bytes:
     """Return the string or constant at a place of a section of such."""
     if not section.flags & elf.STRINGS:
         start = place - place % section.entry
@@ -399,7 +396,7 @@ def _constant(section: Section, place: int) -> bytes:
     return section.content[place:end]
 
 
-def _atom(name: str, section: Section, readings: Sequence[_Reading]) -> Atom:
+def _atom(name: str, section: ElfSection, readings: Sequence[_Reading]) -> Atom:
     flags = section.flags & (elf.WRITE | elf.EXECUTE | elf.THREAD)
     references = frozenset().union(*(reading.references for reading in readings))
     return Atom(name, section.is_code, _digest(str(flags), *(reading.says for reading in readings)), references - {name})

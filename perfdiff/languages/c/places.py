@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff import temporary
 from perfdiff.languages.c import cython, gcov, llvm_cov
-from perfdiff.languages.c.coverage import Inventory, Line, Sources
+from perfdiff.languages.c.coverage import CountedLine, Inventory, Sources
 from perfdiff.languages.c.gcov import Gcov
 from perfdiff.languages.c.llvm_cov import LlvmCov
 from perfdiff.languages.c.templates import generic
@@ -23,7 +23,7 @@ _RUNNING = "*.running"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CompiledPlaces:
     """The counted lines of a placed build, in order, and what reads their counts."""
 
     places: tuple[Place, ...]
@@ -50,7 +50,7 @@ class Places:
         return sum(1 for _ in folder.glob(_RUNNING))
 
 
-def places(built: PlainBuild) -> Places:
+def places(built: PlainBuild) -> CompiledPlaces:
     """Return the places of a placed build, all in each run; raise RecordingError where the compiler's tools are missing."""
     tree = built.tree.resolve()
     sources = Sources(tree)
@@ -75,10 +75,10 @@ def places(built: PlainBuild) -> Places:
     texts = {file: sources.text(file) for file in sorted({line.file for line in ordered})}
     numbers = {line: number for number, line in enumerate(ordered)}
     place_of = np.array([numbers[line] for line in lines.values()], dtype=np.int64)
-    return Places(ordered_places, texts, place_of, gcc, clang)
+    return CompiledPlaces(ordered_places, texts, place_of, gcc, clang)
 
 
-def _written(line: Line, sources: Sources) -> Line:
+def _written(line: CountedLine, sources: Sources) -> CountedLine:
     """Return a line as its author wrote it, where a tool made the code."""
     place = sources.written(line.file).get(line.number)
-    return Line(cython.python_name(line.function) or line.function, *place) if place else line
+    return CountedLine(cython.python_name(line.function) or line.function, *place) if place else line

@@ -64,7 +64,7 @@ class ReferenceKind(IntEnum):
     CONSTANT = 5  # a global that nobody can write to
 
 
-class Target(NamedTuple):
+class ReferenceTarget(NamedTuple):
     """What a reference leads to: `keys` of functions, or of the types and globals it depends on; `name` of a field or global."""
 
     kind: ReferenceKind
@@ -72,7 +72,7 @@ class Target(NamedTuple):
     name: str = ""
 
 
-NOTHING = Target(ReferenceKind.NOTHING)
+NOTHING = ReferenceTarget(ReferenceKind.NOTHING)
 
 
 def stable_spelling(text: str) -> str:
@@ -112,19 +112,19 @@ def _is_part_of_names(scope: Cursor, name: str) -> bool:
     return scope._kind_id == _NAMESPACE or not _UNNAMED.search(name)
 
 
-class References:
+class ReferenceResolver:
     """Resolves the references of one translation unit, each declaration once. `types` collects the types met, by key."""
 
     def __init__(self, unit: Any, places: SourcePositions) -> None:
         self._unit = unit
         self._places = places
-        self._targets: dict[int, Target] = {}
+        self._targets: dict[int, ReferenceTarget] = {}
         self._values: dict[int, tuple[str, ...]] = {}
         self._steps: dict[int, tuple[str, ...]] = {}
         self._indirect: dict[int, bool] = {}
         self.types: dict[str, Cursor] = {}
 
-    def target(self, cursor: Cursor) -> Target:
+    def target(self, cursor: Cursor) -> ReferenceTarget:
         """Return what an expression or reference cursor refers to."""
         declaration = native.clang_getCursorReferenced(cursor)
         if declaration._kind_id == _OVERLOADS:
@@ -137,31 +137,33 @@ class References:
 
     def name_function(self, cursor: Cursor, key: str) -> None:
         """Let `cursor`, a function inside another function, be known under `key` in what follows."""
-        self._targets[cursor.data[0]] = Target(ReferenceKind.FUNCTION, (key,))
+        self._targets[cursor.data[0]] = ReferenceTarget(ReferenceKind.FUNCTION, (key,))
 
-    def overloads(self, cursor: Cursor) -> Target:
+    def overloads(self, cursor: Cursor) -> ReferenceTarget:
         """Return all functions that an unresolved name in a template may mean."""
         count = native.clang_getNumOverloadedDecls(cursor)
         targets = [self._resolve(native.clang_getOverloadedDecl(cursor, index)) for index in range(count)]
-        return Target(
+        return ReferenceTarget(
             ReferenceKind.FUNCTION, tuple(key for target in targets if target.kind is ReferenceKind.FUNCTION for key in target.keys)
         )
 
-    def _resolve(self, declaration: Cursor) -> Target:
+    def _resolve(self, declaration: Cursor) -> ReferenceTarget:
         kind = declaration._kind_id
         target = NOTHING
         if kind in FUNCTION:
-            target = Target(ReferenceKind.FUNCTION, (self.function_key(declaration),))
+            target = ReferenceTarget(ReferenceKind.FUNCTION, (self.function_key(declaration),))
         elif kind == _FIELD:
             target = self._field(declaration)
         elif kind == _VARIABLE:
             target = self._variable(declaration)
         elif kind == ENUMERATOR:
-            target = Target(ReferenceKind.TYPE, self._enumerator_keys(declaration))
+            target = ReferenceTarget(ReferenceKind.TYPE, self._enumerator_keys(declaration))
         elif kind in RECORD or kind == _ENUM:
-            target = Target(ReferenceKind.TYPE, self._type_keys(declaration))
+            target = ReferenceTarget(ReferenceKind.TYPE, self._type_keys(declaration))
         elif kind in ALIASES:
-            target = Target(ReferenceKind.TYPE, (*self._type_keys(declaration), *self.value_types(native.clang_getCursorType(declaration))))
+            target = ReferenceTarget(
+                ReferenceKind.TYPE, (*self._type_keys(declaration), *self.value_types(native.clang_getCursorType(declaration)))
+            )
         return target
 
     def function_key(self, cursor: Cursor) -> str:
@@ -175,16 +177,16 @@ class References:
         place = self._places.of(cursor if is_null(definition) else definition)
         return place.file if place is not None else ""
 
-    def _field(self, field: Cursor) -> Target:
+    def _field(self, field: Cursor) -> ReferenceTarget:
         record = template_of(native.clang_getCursorSemanticParent(field))
         while bound(record, self._unit).is_anonymous() and (outer := native.clang_getCursorSemanticParent(record))._kind_id in RECORD:
             record = template_of(outer)
         keys = self._type_keys(record)
         if not keys:
             return NOTHING
-        return Target(ReferenceKind.FIELD, keys, f"{self.entity(record)}.{stable_spelling(spelling(field))}")
+        return ReferenceTarget(ReferenceKind.FIELD, keys, f"{self.entity(record)}.{stable_spelling(spelling(field))}")
 
-    def _variable(self, variable: Cursor) -> Target:
+    def _variable(self, variable: Cursor) -> ReferenceTarget:
         variable = template_of(variable)
         parent = native.clang_getCursorSemanticParent(variable)._kind_id
         if parent not in _SCOPES and parent != CursorKind.TRANSLATION_UNIT.value:
@@ -194,7 +196,7 @@ class References:
         declared = native.clang_getCursorType(variable)
         declared._tu = self._unit
         kind = ReferenceKind.CONSTANT if declared.get_canonical().is_const_qualified() else ReferenceKind.GLOBAL
-        return Target(kind, (self.global_key(variable),), qualified_name(variable, self._unit))
+        return ReferenceTarget(kind, (self.global_key(variable),), qualified_name(variable, self._unit))
 
     def global_key(self, variable: Cursor) -> str:
         """Return the key of a variable outside of functions."""

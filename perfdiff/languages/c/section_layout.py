@@ -6,14 +6,14 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from perfdiff.languages.c.elf import Relocation, Section
+from perfdiff.languages.c.elf import ElfSection, Relocation
 from perfdiff.languages.c.instructions import NearReference
 
 _WALK_BACK = 16  # symbols that overlap at one place: aliases, and labels in the middle of hand-written functions
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Span:
+class SymbolSpan:
     """The bytes of a symbol in its section."""
 
     start: int
@@ -25,14 +25,14 @@ class Span:
 class SectionLayout:
     """One section: the spans of its symbols, and its relocations by place."""
 
-    section: Section
-    spans: list[Span] = field(default_factory=list)
+    section: ElfSection
+    spans: list[SymbolSpan] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     near: list[NearReference] = field(default_factory=list)
     near_offsets: list[int] = field(default_factory=list)
 
-    def at(self, place: int) -> Span | None:
+    def at(self, place: int) -> SymbolSpan | None:
         """Return the symbol that a place lies in, the same one of several whatever their order in the file."""
         last = bisect_right(self.starts, place)
         around = [span for span in self.spans[max(last - _WALK_BACK, 0) : last] if span.start <= place < span.end]

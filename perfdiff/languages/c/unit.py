@@ -32,7 +32,7 @@ from perfdiff.languages.c.cursors import (
 from perfdiff.languages.c.declarations import Dependency, Macro, Macros, Types, describe_global
 from perfdiff.languages.c.features import FeaturePlanner
 from perfdiff.languages.c.obstacles import INHERITED, INITIALISER, first_statement, ifunc_resolvers, obstacle
-from perfdiff.languages.c.references import References, linkage_names, qualified_name, stable_spelling
+from perfdiff.languages.c.references import ReferenceResolver, linkage_names, qualified_name, stable_spelling
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import FunctionDefinition, MacroBody
@@ -69,7 +69,7 @@ class UnitFacts:
 
 
 @dataclass(slots=True)
-class Memory:
+class IndexMemory:
     """What the units indexed so far have told, so that a header's functions, types and macros are read once and not once per unit."""
 
     files: TreeFiles
@@ -80,7 +80,7 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _UnindexedFunction:
     """A function on its way into the index."""
 
     cursor: Cursor
@@ -90,7 +90,7 @@ class _Found:
     end: int
 
 
-def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory: Memory) -> UnitFacts:
+def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory: IndexMemory) -> UnitFacts:
     """Return the facts of a translation unit that was parsed."""
     places = SourcePositions(memory.files, unit.directory)
     walk = _UnitWalk(parsed, places, depth, memory, is_cplusplus="c++" in unit.arguments)
@@ -104,7 +104,7 @@ def index_unit(unit: front.Unit, parsed: Any, tree: Path, *, depth: int, memory:
     return UnitFacts(file, functions, (*dependencies, *walk.globals()), overrides, files, problem, missing)
 
 
-def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
+def _reachable(keys: Iterator[str], memory: IndexMemory) -> tuple[Dependency, ...]:
     dependencies = memory.dependencies
     reached = closure(keys, lambda key: dependencies[key].uses if key in dependencies else ())
     return tuple(dependencies[key] for key in sorted(reached & dependencies.keys()))
@@ -113,9 +113,9 @@ def _reachable(keys: Iterator[str], memory: Memory) -> tuple[Dependency, ...]:
 class _UnitWalk:
     """One pass over the top level of a unit, then one over each function body."""
 
-    def __init__(self, parsed: Any, places: SourcePositions, depth: int, memory: Memory, *, is_cplusplus: bool) -> None:
+    def __init__(self, parsed: Any, places: SourcePositions, depth: int, memory: IndexMemory, *, is_cplusplus: bool) -> None:
         self._parsed, self._places, self._memory = parsed, places, memory
-        self._references = References(parsed, places)
+        self._references = ReferenceResolver(parsed, places)
         self._types = Types(parsed, places, self._references)
         self._macros = Macros(parsed, places, memory.macros)
         self._resolvers: dict[str, frozenset[str]] = {}
@@ -181,7 +181,7 @@ class _UnitWalk:
         key = self._references.function_key(cursor)
         place = (span[0].file, span[0].offset, key)
         if place not in self._memory.functions:
-            function = _Found(cursor, key, qualified_name(cursor, self._parsed), *span)
+            function = _UnindexedFunction(cursor, key, qualified_name(cursor, self._parsed), *span)
             definitions = tuple(self._definitions(function, None))
             self._memory.functions[place] = definitions
             for definition in definitions:
@@ -227,7 +227,7 @@ class _UnitWalk:
         is_usable = kind.is_const_qualified() and kind.get_canonical().kind.value in _INTEGRAL
         return INITIALISER if is_usable or "constinit" in head else None
 
-    def _named(self, cursors: list[Cursor], owner: str, name: str) -> list[_Found]:
+    def _named(self, cursors: list[Cursor], owner: str, name: str) -> list[_UnindexedFunction]:
         """Give the functions inside a function their keys: lambdas are numbered, methods of local classes keep their names."""
         named, ordinal = [], 0
         for cursor in cursors:
@@ -235,56 +235,52 @@ class _UnitWalk:
                 continue
             if cursor._kind_id == LAMBDA:
                 ordinal += 1
-                named.append(_Found(cursor, f"{owner}/lambda#{ordinal}", f"{name}::<lambda {ordinal}>", *span))
+                named.append(_UnindexedFunction(cursor, f"{owner}/lambda#{ordinal}", f"{name}::<lambda {ordinal}>", *span))
             else:
                 local = qualified_name(cursor, self._parsed)
                 key = f"{owner}/{local} {self._signature(cursor, b'')}"
                 self._references.name_function(cursor, key)
-                named.append(_Found(cursor, key, f"{name}::{local}", *span))
+                named.append(_UnindexedFunction(cursor, key, f"{name}::{local}", *span))
         return named
 
-    def _definitions(self, function: _Found, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
+    def _definitions(self, outer: _UnindexedFunction, outer_obstacle: str | None) -> Iterator[FunctionDefinition]:
         """Yield the definition of a function, then those of the functions inside it; nothing where it has no body."""
-        cursor, place = function.cursor, function.place
+        cursor, place = outer.cursor, outer.place
         nodes = subtree(cursor, STOP)
         braces = self._braces(nodes, place.file)
         if braces is None or bound(cursor, self._parsed).is_default_method():
             return
-        inner = self._named([node for node, _ in nodes if node._kind_id in STOP], function.key, function.name)
+        inner = self._named([node for node, _ in nodes if node._kind_id in STOP], outer.key, outer.name)
         references, body = traffic(nodes, self._references), body_among(nodes, cursor)
         source = self._places.source(place.file)
         written_out = (
-            place.offset <= braces[0] < braces[1] <= function.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
+            place.offset <= braces[0] < braces[1] <= outer.end and source[braces[0]] == b"{"[0] and source[braces[1] - 1] == b"}"[0]
         )
         holes = self._holes(inner) if written_out else []
-        macro_body = None if written_out else self._made(function, braces[0])
-        text = lexer.tokens(lexer.without(source, place.offset, function.end, holes))
-        macros = self._macros.within(place.file, place.offset, function.end, holes)
+        macro = None if written_out else self._made(outer, braces[0])
+        text = lexer.tokens(lexer.without(source, place.offset, outer.end, holes))
+        macros = self._macros.within(place.file, place.offset, outer.end, holes)
         reason = (
             outer_obstacle
             or obstacle(
                 self._head(place, braces[0]),
                 self._macros.words(macros).union(text),
-                has_place=written_out or macro_body is not None,
-                name=function.name,
+                has_place=written_out or macro is not None,
+                name=outer.name,
                 resolvers=self._ifunc_resolvers(place.file),
             )
-            or (
-                first_statement(source, braces[0] + 1)
-                if macro_body is None
-                else first_statement(self._places.source(macro_body.file), macro_body.offset)
-            )
+            or (first_statement(source, braces[0] + 1) if macro is None else first_statement(self._places.source(macro.file), macro.offset))
         )
         nested = [definition for function in inner for definition in self._definitions(function, reason if reason in INHERITED else None)]
         yield FunctionDefinition(
-            key=function.key,
-            name=function.name,
-            names=(function.name,),
+            key=outer.key,
+            name=outer.name,
+            names=(outer.name,),
             file=place.file,
             line=place.line,
             start=place.offset,
             body=braces[0] + 1,
-            end=function.end,
+            end=outer.end,
             text="",
             signature=self._signature(cursor, source[place.offset : braces[0]]),
             tokens=digest(text),
@@ -296,11 +292,11 @@ class _UnitWalk:
             branches=plan_branches(bound(cursor, self._parsed), body, source) if reason is None and written_out and body else (),
             obstacle=reason,
             linkage=linkage_names(cursor, self._parsed),
-            made=macro_body,
+            made=macro,
         )
         yield from nested
 
-    def _made(self, function: _Found, brace: int) -> MacroBody | None:
+    def _made(self, function: _UnindexedFunction, brace: int) -> MacroBody | None:
         """Return where a macro has the body of a function of C, whose `{` counts where the macro is used."""
         is_told_by_name = "::" not in function.name
         return self._macros.body(function.place.file, brace, function.name) if is_told_by_name and brace >= function.place.offset else None
@@ -318,7 +314,7 @@ class _UnitWalk:
                 return (span[0].offset, span[1]) if span is not None and span[0].file == file else (0, 0)
         return None
 
-    def _holes(self, inner: list[_Found]) -> list[tuple[int, int]]:
+    def _holes(self, inner: list[_UnindexedFunction]) -> list[tuple[int, int]]:
         holes = []
         for function in inner:
             braces = self._braces(subtree(function.cursor, STOP), function.place.file)

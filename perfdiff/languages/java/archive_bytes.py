@@ -32,12 +32,12 @@ AreAlike = Callable[[bytes, bytes], bool]
 def are_alike(base: bytes, head: bytes, are_alike_classes: AreAlike) -> bool:
     """Return whether two archives have the same entries in the same order, class files compared by a function, and times left out."""
     try:
-        return _Comparison(are_alike_classes).of_archives(base, head, 0)
+        return _ArchiveComparison(are_alike_classes).of_archives(base, head, 0)
     except _BROKEN:
         return False
 
 
-class _Comparison:
+class _ArchiveComparison:
     """Two archives, and those in them, at work."""
 
     def __init__(self, are_alike_classes: AreAlike) -> None:
@@ -70,7 +70,7 @@ class _Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _PackedEntry:
     """An entry as it is packed, and what is said of it there but for its time."""
 
     extra: list[tuple[int, bytes]]
@@ -109,7 +109,7 @@ def _before_entries(content: bytes, archive: zipfile.ZipFile) -> bytes:
     return content[: min((entry.header_offset for entry in archive.infolist()), default=archive.start_dir)]
 
 
-def _packed(content: bytes, archive: zipfile.ZipFile) -> Iterator[_Entry]:
+def _packed(content: bytes, archive: zipfile.ZipFile) -> Iterator[_PackedEntry]:
     """Yield the entries as they are packed; raise BadZipFile where anything is between them, or they say something else there."""
     entries = archive.infolist()
     ends = [*(entry.header_offset for entry in entries[1:]), archive.start_dir]
@@ -124,4 +124,4 @@ def _packed(content: bytes, archive: zipfile.ZipFile) -> Iterator[_Entry]:
             raise zipfile.BadZipFile
         if rest not in (_DESCRIPTIONS if flags & _DESCRIBED else (0,)):
             raise zipfile.BadZipFile
-        yield _Entry(_without_times(content[name_at + name_size : start]), content[start : start + info.compress_size])
+        yield _PackedEntry(_without_times(content[name_at + name_size : start]), content[start : start + info.compress_size])

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from perfdiff.languages.java.classes import Code
-from perfdiff.languages.java.decisions import ANY, Decision
+from perfdiff.languages.java.decisions import ANY, JumpCondition
 from perfdiff.languages.protocol import BranchPlan
 
 _JUMP = re.compile(r"^(if\w+) ", re.MULTILINE)
@@ -23,7 +23,7 @@ _COMPILED, _LARGEST, _PROBE = 8000, 60_000, 2000
 _WATCH, _TELL = 20, 8  # bytes at most of a watched condition: where it stands and at the start, and at each way out
 
 
-def plan_branches(source: bytes, conditions: Iterable[Decision], code: Code) -> tuple[BranchPlan, ...]:
+def plan_branches(source: bytes, conditions: Iterable[JumpCondition], code: Code) -> tuple[BranchPlan, ...]:
     """Return the conditions whose jumps are known, in the order of the text.
 
     The expression is the number of the jump among those of the method that have a condition, from 0, and whether it is taken where the
@@ -37,7 +37,7 @@ def plan_branches(source: bytes, conditions: Iterable[Decision], code: Code) -> 
     return tuple(plans[: max(room, 0) // (_WATCH + _TELL * (len(_EXIT.findall(code.text)) + 2))])
 
 
-def _watched(source: bytes, conditions: Sequence[Decision], jumps: Sequence[tuple[str, int]]) -> Iterator[BranchPlan]:
+def _watched(source: bytes, conditions: Sequence[JumpCondition], jumps: Sequence[tuple[str, int]]) -> Iterator[BranchPlan]:
     for first, last, group in _groups(conditions):
         inside = [(number, name) for number, (name, line) in enumerate(jumps) if first <= line <= last]
         outcomes = [_is_taken_if_true(decision.asks, name) for decision, (_, name) in zip(group, inside, strict=False)]
@@ -49,9 +49,9 @@ def _watched(source: bytes, conditions: Sequence[Decision], jumps: Sequence[tupl
                 yield BranchPlan(decision.start, decision.end, decision.line, text, f"{number} {taken:d}")
 
 
-def _groups(conditions: Sequence[Decision]) -> list[tuple[int, int, list[Decision]]]:
+def _groups(conditions: Sequence[JumpCondition]) -> list[tuple[int, int, list[JumpCondition]]]:
     """Return conditions that share lines, in the order of their ends, with their first and last line."""
-    groups: list[tuple[int, int, list[Decision]]] = []
+    groups: list[tuple[int, int, list[JumpCondition]]] = []
     for decision in sorted(conditions, key=lambda decision: (decision.first_line, decision.last_line)):
         if groups and decision.first_line <= groups[-1][1]:
             first, last, members = groups.pop()

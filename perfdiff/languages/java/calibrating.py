@@ -36,7 +36,7 @@ _TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class JvmProbeCosts:
     """What a call's probe costs its caller beyond what the runtime knows, in ns; `inside` is the part between its time stamps."""
 
     counted_ns: float
@@ -56,10 +56,10 @@ class _Batches:
     self_ns: Floats
 
 
-def measure(jdk: Jdk, agent: Path, cache: Path) -> Costs:
+def measure(jdk: Jdk, agent: Path, cache: Path) -> JvmProbeCosts:
     """Return the costs under a JDK, measuring them at the first call; raise BuildError where its JVM does not run the agent."""
     folder = compiled.kept(cache, f"java-costs-{agent.parent.name.rpartition('-')[2]}", partial(_make, jdk, agent, cache))
-    return Costs(*(float(cost) / 1e3 for cost in (folder / "costs").read_text().split()))
+    return JvmProbeCosts(*(float(cost) / 1e3 for cost in (folder / "costs").read_text().split()))
 
 
 def _make(jdk: Jdk, agent: Path, cache: Path, folder: Path) -> None:
@@ -69,7 +69,7 @@ def _make(jdk: Jdk, agent: Path, cache: Path, folder: Path) -> None:
     rounds = [{name: _run(jdk, folder, variables, entry) for name, entry in _KINDS.items()} for _ in range(_RUNS)]
     whole = {name: statistics.median(_per_call(runs[name].wall_ns) for runs in rounds) for name in _KINDS}
     inside = statistics.median(_per_call(runs["timed"].wall_ns - runs["timed"].self_ns) for runs in rounds)
-    (folder / "costs").write_text(Costs(whole["counted"], whole["timed"], inside, whole["passed"]).text)
+    (folder / "costs").write_text(JvmProbeCosts(whole["counted"], whole["timed"], inside, whole["passed"]).text)
 
 
 def _run(jdk: Jdk, classes: Path, variables: Mapping[str, str], entry: ProbePlan) -> _Batches:

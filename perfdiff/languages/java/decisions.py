@@ -25,7 +25,7 @@ _ROOTS = ("statement", "declaration", "block", "lambda_expression", "switch_rule
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class JumpCondition:
     """One jump that a text asks for: bytes of the condition, the lines in which its jump may stand, and the condition's own line.
 
     `asks` is how it compares, as `<`; a condition of `if`, a loop or `?:` is `watched`, other values are not.
@@ -40,7 +40,7 @@ class Decision:
     watched: bool
 
 
-def decisions(node: Node) -> Iterator[Decision]:
+def decisions(node: Node) -> Iterator[JumpCondition]:
     """Yield the decisions of one node that the query finds; none of one that is part of another node's."""
     condition = _condition(node)
     if condition is not None:
@@ -50,7 +50,7 @@ def decisions(node: Node) -> Iterator[Decision]:
         yield _decision(value, _first_line(node), ANY, is_watched=False)
     elif node.type == "assert_statement":
         line = node.start_point.row + 1
-        yield Decision(node.start_byte, node.start_byte, line, line, line, TRUE, watched=False)  # whether assertions are asked for
+        yield JumpCondition(node.start_byte, node.start_byte, line, line, line, TRUE, watched=False)  # whether assertions are asked for
         yield from _leaves(node.named_children[0], line, is_watched=False)
     elif node.type in ("binary_expression", "unary_expression") and not _is_part(node):
         yield from _leaves(node, _first_line(node), is_watched=False)
@@ -72,7 +72,7 @@ def _first_line(node: Node) -> int:
     return node.start_point.row + 1
 
 
-def _leaves(node: Node, first_line: int, *, is_watched: bool) -> Iterator[Decision]:
+def _leaves(node: Node, first_line: int, *, is_watched: bool) -> Iterator[JumpCondition]:
     """Yield the conditions that jumps of their own decide; none for what is always the same."""
     if node.type == "parenthesized_expression":
         inner = next((child for child in node.named_children if not child.type.endswith("_comment")), None)
@@ -91,9 +91,9 @@ def _leaves(node: Node, first_line: int, *, is_watched: bool) -> Iterator[Decisi
         yield _decision(node, first_line, _operator(node) if compares else TRUE, is_watched=is_watched)
 
 
-def _decision(node: Node, first_line: int, asks: str, *, is_watched: bool) -> Decision:
+def _decision(node: Node, first_line: int, asks: str, *, is_watched: bool) -> JumpCondition:
     line = node.start_point.row + 1
-    return Decision(node.start_byte, node.end_byte, min(first_line, line), node.end_point.row + 1, line, asks, is_watched)
+    return JumpCondition(node.start_byte, node.end_byte, min(first_line, line), node.end_point.row + 1, line, asks, is_watched)
 
 
 def _is_part(node: Node) -> bool:

@@ -44,7 +44,7 @@ def dependencies(joined: Mapping[str, Joined], hierarchy: Hierarchy) -> Dependen
     fields: dict[tuple[str, str], str] = {}
     for name, class_ in joined.items():
         parents = [parent for parent in hierarchy.lineage(name)[1:] if parent in joined and not joined[parent].text.is_anonymous]
-        extended = [parent for parent in parents if not joined[parent].one.is_interface]
+        extended = [parent for parent in parents if not joined[parent].compiled.is_interface]
         for kind, declaration in _of_class(class_):
             declarations[declaration.key], keys[kind, name] = declaration, declaration.key
             follows = {CLASS: extended, LAYOUT: extended, INTERFACES: parents}.get(kind, [])
@@ -56,7 +56,7 @@ def dependencies(joined: Mapping[str, Joined], hierarchy: Hierarchy) -> Dependen
 
 def _of_class(joined: Joined) -> Iterator[tuple[str, Declaration]]:
     """Yield the declarations of a class, with their kinds."""
-    type_ = joined.one
+    type_ = joined.compiled
     if joined.text.is_anonymous:
         return  # what it inherits from is in the name that it goes by, and what it captures in the code that makes it
     extends = f"class extends {types.simple(f'L{type_.parent};')}" if type_.parent not in (None, *_IMPLICIT) else "class"
@@ -92,7 +92,7 @@ def overridden(function: FunctionDefinition) -> Declaration:
 
 def _of_fields(joined: Joined) -> Iterator[tuple[str, Declaration]]:
     members = {member.name: member for _, member in joined.own_members() if member.role in (Role.FIELD, Role.CONSTANT)}
-    for field in joined.one.fields:
+    for field in joined.compiled.fields:
         member = members.get(field.name)
         if field.access & SYNTHETIC or member is None or field.access & ENUM:
             continue

@@ -58,7 +58,7 @@ _INDIRECT = "~"  # before the name of a field that the runtime reads for the met
 
 
 @dataclass(frozen=True)
-class Inputs:
+class MethodInputs:
     """What a method is given: `parameters` are their names, "" where nobody gave one."""
 
     of: Class
@@ -78,12 +78,12 @@ class _Value:
     origin: Origin
 
 
-def plan(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
+def plan(inputs: MethodInputs, depth: int) -> tuple[FeaturePlan, ...]:
     """Return the features of a method, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
     return nearest(_plans(inputs, depth)) if inputs.method.code is not None else ()
 
 
-def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
+def _plans(inputs: MethodInputs, depth: int) -> Iterator[FeaturePlan]:
     code = inputs.method.code
     assert code is not None, "it has instructions"
     parameters = list(_parameters(inputs))
@@ -94,15 +94,14 @@ def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
     this = _Value("this", "this", f"L{inputs.of.name};", "", Origin.DERIVED)
     if not inputs.method.is_static and inputs.method.name != "<init>":
         yield from _types(this, inputs)
-    for value in sorted(
-        _fields(inputs, {parameter.path: parameter.name for parameter in parameters}), key=lambda value: _distance(value.path)
-    ):
+    names = {parameter.path: parameter.name for parameter in parameters}
+    for value in sorted(_fields(inputs, names), key=lambda value: _distance(value.path)):
         if _distance(value.path) <= depth:
             yield from _plain(value, inputs.hierarchy)
             yield from _derived(value, inputs, is_parameter=False)
 
 
-def _parameters(inputs: Inputs) -> Iterator[_Value]:
+def _parameters(inputs: MethodInputs) -> Iterator[_Value]:
     given = types.parameters(inputs.method.descriptor)
     generic = types.generic_parameters(inputs.method.signature or "")
     before = len(given) - len(generic)  # those that compilers added come first, and have no generic type
@@ -113,7 +112,7 @@ def _parameters(inputs: Inputs) -> Iterator[_Value]:
             yield _Value(name, f"arg{index}", descriptor, generic_type, Origin.ARGUMENT)
 
 
-def _fields(inputs: Inputs, names: dict[str, str]) -> Iterator[_Value]:
+def _fields(inputs: MethodInputs, names: dict[str, str]) -> Iterator[_Value]:
     """Yield the fields that the instructions read, of what is there at the start."""
     for root, steps in _ways(inputs):
         if root == "this" and inputs.method.name == "<init>":
@@ -144,7 +143,7 @@ def _fields(inputs: Inputs, names: dict[str, str]) -> Iterator[_Value]:
             yield _Value(name, path, descriptor, generic, origin)
 
 
-def _ways(inputs: Inputs) -> Iterator[tuple[str, list[_Step]]]:
+def _ways(inputs: MethodInputs) -> Iterator[tuple[str, list[_Step]]]:
     """Yield where the instructions begin to follow fields, and which."""
     assert inputs.method.code is not None, "it has instructions"
     for path in inputs.method.code.paths:
@@ -153,7 +152,7 @@ def _ways(inputs: Inputs) -> Iterator[tuple[str, list[_Step]]]:
             yield path.partition(".")[0], steps
 
 
-def _given_back(inputs: Inputs, steps: Iterable[_Step]) -> list[_Step] | None:
+def _given_back(inputs: MethodInputs, steps: Iterable[_Step]) -> list[_Step] | None:
     """Return steps with fields in the place of the methods that give them back, None where one of these does anything else."""
     resolved: list[_Step] = []
     for owner, name, descriptor in steps:
@@ -175,12 +174,12 @@ def _distance(path: str) -> int:
     return sum(not step.startswith((_OUTER, _CAPTURED)) for _, step, _ in _STEP.findall(path))
 
 
-def _declared(inputs: Inputs, owner: str, name: str) -> Field | None:
+def _declared(inputs: MethodInputs, owner: str, name: str) -> Field | None:
     home = inputs.hierarchy.field_owner(owner, name)
     return inputs.hierarchy.classes[home].by_field[name] if home is not None else None
 
 
-def _is_fixed(inputs: Inputs, owner: str, name: str, *, has_more: bool) -> bool:
+def _is_fixed(inputs: MethodInputs, owner: str, name: str, *, has_more: bool) -> bool:
     """Return whether a static field has one value for good: that of another project, such as `System.out`, or one that is final.
 
     What a final one holds may grow: sizes of texts do not.
@@ -215,7 +214,7 @@ def _plain(value: _Value, hierarchy: Hierarchy) -> Iterator[FeaturePlan]:
             yield FeaturePlan(value.name, value.origin, Load.SIGNED, f"ordinal {value.path}", category=True, labels=labels)
 
 
-def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[FeaturePlan]:
+def _derived(value: _Value, inputs: MethodInputs, *, is_parameter: bool) -> Iterator[FeaturePlan]:
     """Yield what can be told of a value beyond its own number or size."""
     code = inputs.method.code
     assert code is not None, "it has instructions"
@@ -231,7 +230,7 @@ def _derived(value: _Value, inputs: Inputs, *, is_parameter: bool) -> Iterator[F
         yield from _types(value, inputs)
 
 
-def _types(value: _Value, inputs: Inputs) -> Iterator[FeaturePlan]:
+def _types(value: _Value, inputs: MethodInputs) -> Iterator[FeaturePlan]:
     """Yield a value's dynamic type, where its class may be one of several and the instructions ask for what depends on it."""
     code = inputs.method.code
     assert code is not None, "it has instructions"

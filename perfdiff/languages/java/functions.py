@@ -25,7 +25,7 @@ _LAMBDA = "lambda$"
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class JavaFunction:
     """A method with its definition, whose `uses`, `calls`, `reads` and `writes` are not filled in yet.
 
     `members` are the stretches of source that it was compiled from: one, or those of all fields that an initialiser sets.
@@ -38,7 +38,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True)
-class _Text:
+class _FunctionText:
     """The stretch of a file that a function takes: its members, and the lines of it that belong to them."""
 
     members: tuple[int, ...]
@@ -48,7 +48,7 @@ class _Text:
     last_line: int
 
 
-class Functions:
+class JavaFunctions:
     """Makes the definitions of a program's functions; features lie up to `depth` fields from what a call is given."""
 
     def __init__(self, classes: Sequence[Joined], hierarchy: Hierarchy, depth: int) -> None:
@@ -56,17 +56,17 @@ class Functions:
         self._names = naming.name_all(classes)
         self._known = hierarchy.classes
 
-    def all(self) -> Iterator[Function]:
+    def all(self) -> Iterator[JavaFunction]:
         """Yield the functions of all classes."""
         seen: set[str] = set()
         for joined in self._classes:
-            is_namesake = joined.one.name in seen
-            seen.add(joined.one.name)
-            for method in joined.one.methods:
+            is_namesake = joined.compiled.name in seen
+            seen.add(joined.compiled.name)
+            for method in joined.compiled.methods:
                 if (function := self._function(joined, method, is_namesake=is_namesake)) is not None:
                     yield function
 
-    def _function(self, joined: Joined, method: Method, *, is_namesake: bool) -> Function | None:
+    def _function(self, joined: Joined, method: Method, *, is_namesake: bool) -> JavaFunction | None:
         text = _text(joined, method)
         if text is None or (method.code is None and not method.access & NATIVE):
             return None
@@ -75,7 +75,7 @@ class Functions:
         parameters = parameter_names(joined, method, text.first)
         file, line = joined.source.file, text.first.line
         full = naming.in_full(joined, method, len(types.parameters(method.descriptor)))
-        binary = types.dotted(joined.one.name).join(("", full.removeprefix(joined.shown)))
+        binary = types.dotted(joined.compiled.name).join(("", full.removeprefix(joined.shown)))
         definition = FunctionDefinition(
             key=key,
             name=shown,
@@ -87,19 +87,21 @@ class Functions:
             end=text.end,
             text=joined.source.text(text.start, text.end),
             signature=f"({', '.join(' '.join(filter(None, (kind, name))) for name, kind in text.first.parameters)})",
-            tokens=normal.fingerprint(method, joined.one, self._known) if method.code is not None else "",
-            features=() if is_namesake else features.plan(features.Inputs(joined.one, method, parameters, self._hierarchy), self._depth),
+            tokens=normal.fingerprint(method, joined.compiled, self._known) if method.code is not None else "",
+            features=()
+            if is_namesake
+            else features.plan(features.MethodInputs(joined.compiled, method, parameters, self._hierarchy), self._depth),
             branches=() if is_namesake else _branches(joined, method, text),
             obstacle=_obstacle(method, is_namesake=is_namesake),
-            linkage=(f"{joined.one.name} {method.name} {method.descriptor}",),
+            linkage=(f"{joined.compiled.name} {method.name} {method.descriptor}",),
             language=LANGUAGE,
             above=line - text.first.first_line,
             no_code=_no_code(joined, text),
             loads=method.name == "<clinit>",
         )
-        return Function(joined, method, definition, text.members)
+        return JavaFunction(joined, method, definition, text.members)
 
-    def _named(self, joined: Joined, method: Method, text: _Text) -> tuple[str, str]:
+    def _named(self, joined: Joined, method: Method, text: _FunctionText) -> tuple[str, str]:
         names = self._names[joined.source.file]
         if method.name.startswith(_LAMBDA) and text.first.role in (Role.LAMBDA, Role.REFERENCE):
             return names.paths[text.members[0]]
@@ -109,32 +111,32 @@ class Functions:
         return naming.named(joined, method, written if text.first.role is not Role.FIELD else 0)
 
 
-def _text(joined: Joined, method: Method) -> _Text | None:
+def _text(joined: Joined, method: Method) -> _FunctionText | None:
     """Return what a method was compiled from; None of one that compilers made up."""
-    members = joined.source.told.members
+    members = joined.source.syntax.members
     index = joined.members.get((method.name, method.descriptor), joined.lambdas.get((method.name, method.descriptor)))
     if index is not None:
         member = members[index]
-        return _Text((index,), member, member.start, member.end, member.last_line)
+        return _FunctionText((index,), member, member.start, member.end, member.last_line)
     if method.name not in ("<init>", "<clinit>") or method.code is None:
         return None
     if method.name == "<init>" and any(member.role is Role.CONSTRUCTOR for _, member in joined.own_members()):
         return None
     parts = [(i, member) for i, member in joined.own_members() if _is_initialiser(member, is_static=method.name == "<clinit>")]
     if method.name == "<clinit>":
-        constants = {field.name for field in joined.one.fields if field.constant is not None}
+        constants = {field.name for field in joined.compiled.fields if field.constant is not None}
         parts = [(i, member) for i, member in parts if member.name not in constants]
     if not parts:
         return None
     last = max((member for _, member in parts), key=lambda member: member.end)
-    return _Text(tuple(i for i, _ in parts), parts[0][1], parts[0][1].start, last.end, last.last_line)
+    return _FunctionText(tuple(i for i, _ in parts), parts[0][1], parts[0][1].start, last.end, last.last_line)
 
 
-def _branches(joined: Joined, method: Method, text: _Text) -> tuple[BranchPlan, ...]:
+def _branches(joined: Joined, method: Method, text: _FunctionText) -> tuple[BranchPlan, ...]:
     """Return the conditions that can be watched; of fields' initialisers, which each constructor has, none."""
     if method.code is None or text.first.role is Role.FIELD:
         return ()
-    conditions = (decision for index in text.members for decision in joined.source.told.members[index].decides)
+    conditions = (decision for index in text.members for decision in joined.source.syntax.members[index].decides)
     return branches.plan_branches(joined.source.data, conditions, method.code)
 
 
@@ -149,7 +151,7 @@ def parameter_names(joined: Joined, method: Method, member: MemberText) -> tuple
     given = types.parameters(method.descriptor)
     written = [name for name, _ in member.parameters]
     if member.role is Role.COMPACT:
-        written = [name for name, _ in joined.one.components or ()]
+        written = [name for name, _ in joined.compiled.components or ()]
     names = [""] * len(given)
     if method.code is not None:
         by_slot, slot = dict(method.code.locals), 0 if method.is_static else 1
@@ -175,9 +177,9 @@ def _obstacle(method: Method, *, is_namesake: bool) -> str | None:
     return TOO_LARGE if method.code.size > _MOST_BYTES else None
 
 
-def _no_code(joined: Joined, text: _Text) -> tuple[Stretch, ...]:
+def _no_code(joined: Joined, text: _FunctionText) -> tuple[Stretch, ...]:
     """Return the lines that are comments, other functions, or between the parts of an initialiser."""
-    source = joined.source.told
+    source = joined.source.syntax
     first, last = text.first.first_line, text.last_line
     own, lines = set[int](), set(joined.source.remarks.intersection(range(first, last + 1)))
     for index in text.members:
@@ -189,7 +191,7 @@ def _no_code(joined: Joined, text: _Text) -> tuple[Stretch, ...]:
 
 def _inside(joined: Joined, around: MemberText, index: int) -> Iterable[int]:
     """Yield the lines of functions that stand in another one and share them with no code of that."""
-    members, data = joined.source.told.members, joined.source.data
+    members, data = joined.source.syntax.members, joined.source.data
     for member in members[index + 1 :]:
         if member.start >= around.end:
             return
@@ -205,9 +207,9 @@ def _inside(joined: Joined, around: MemberText, index: int) -> Iterable[int]:
             yield from range(member.first_line + bool(before), member.last_line + (not behind))
 
 
-def by_signature(functions: Iterable[Function]) -> Mapping[tuple[str, str, str], str]:
+def by_signature(functions: Iterable[JavaFunction]) -> Mapping[tuple[str, str, str], str]:
     """Return the keys of functions by class, name and descriptor; of namesakes the first."""
     keys: dict[tuple[str, str, str], str] = {}
     for function in functions:
-        keys.setdefault((function.joined.one.name, function.method.name, function.method.descriptor), function.definition.key)
+        keys.setdefault((function.joined.compiled.name, function.method.name, function.method.descriptor), function.definition.key)
     return keys

@@ -75,9 +75,7 @@ class Hierarchy:
         if owner not in self.classes:
             if not overriding and owner != _OBJECT:
                 # Its own children are not known, only what the project's classes say: `Collection.add` may be that of a List.
-                overriding = [
-                    stranger for stranger in self._strangers.get((name, descriptor), ()) if self._overrides(stranger, name, descriptor)
-                ]
+                overriding = [heir for heir in self._strangers.get((name, descriptor), ()) if self._overrides(heir, name, descriptor)]
             if len(overriding) > _MOST_OVERRIDERS:
                 return
         for heir in overriding:
@@ -92,9 +90,7 @@ class Hierarchy:
         """Return the classes that inherit from another project's type besides Object, by the methods that they have."""
         heirs: dict[tuple[str, str], list[str]] = defaultdict(list)
         for name, class_ in self.classes.items():
-            parents = {
-                parent for ancestor in self.lineage(name) for parent in (self.classes[ancestor].parent, *self.classes[ancestor].interfaces)
-            }
+            parents = {parent for above in self.lineage(name) for parent in (self.classes[above].parent, *self.classes[above].interfaces)}
             if any(parent not in self.classes and parent not in (_OBJECT, None) for parent in parents):
                 for method in class_.methods:
                     if is_virtual(method):

@@ -30,7 +30,7 @@ class JavaHome:
 
 
 @dataclass(frozen=True, slots=True)
-class Homes:
+class JdkHomes:
     """Gives the revisions of a project their JDK. `project` is its folder in the user's checkout, `environment` the user's."""
 
     config: JavaConfig

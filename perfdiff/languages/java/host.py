@@ -9,7 +9,7 @@ from perfdiff.errors import PerfdiffError
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.check import Check, compiler, loads, loads_ours, refused
 from perfdiff.languages.java import agent, jvms
-from perfdiff.languages.java.homes import Homes
+from perfdiff.languages.java.homes import JdkHomes
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.java.traits import JavaConfig
 
@@ -20,7 +20,7 @@ _OTHER_JDK = "name the folder of another JDK as home under [java]"
 def examine(config: JavaConfig | None, project: Path, cache: Path, variables: Mapping[str, str]) -> Iterator[Check]:
     """Yield what there is for the programs of a project's folder; nothing of it is needed where that is no Java project."""
     is_needed = config is not None
-    homes = Homes(config or JavaConfig(), project, variables)
+    homes = JdkHomes(config or JavaConfig(), project, variables)
     try:
         jdk = homes.jdk
     except PerfdiffError as error:

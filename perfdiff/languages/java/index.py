@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from perfdiff.languages.java.classes import Class, ClassFile, ClassReader, class_files
-from perfdiff.languages.java.functions import Functions
+from perfdiff.languages.java.functions import JavaFunctions
 from perfdiff.languages.java.hierarchy import Hierarchy
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.java.joining import Candidate, join
+from perfdiff.languages.java.joining import PlacedClass, join
 from perfdiff.languages.java.linking import link
-from perfdiff.languages.java.sources import SourceFile, SourceReader
+from perfdiff.languages.java.sources import JavaFile, SourceReader
 from perfdiff.languages.protocol import Program
 from perfdiff.records.differences import SkippedFunction
 
@@ -27,20 +27,20 @@ def index(tree: Path, jdk: Jdk, *, depth: int, cache: Path | None, helpers: Path
     declared = {name for source in sources for name in source.top_types}
     files = list(class_files(tree, declared))
     outcomes = ClassReader(jdk, cache, helpers).read(file.data for file in files)
-    candidates = [Candidate(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, Class)]
+    candidates = [PlacedClass(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, Class)]
     joined = join(candidates, sources)
     by_name: dict[str, Class] = {}
     for candidate in candidates:  # what compilers made up too: what it does is looked up
-        by_name.setdefault(candidate.one.name, candidate.one)
-    by_name |= {joined_class.one.name: joined_class.one for joined_class in reversed(joined)}
+        by_name.setdefault(candidate.compiled.name, candidate.compiled)
+    by_name |= {joined_class.compiled.name: joined_class.compiled for joined_class in reversed(joined)}
     hierarchy = Hierarchy(by_name)
     broken = [(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, str)]
-    broken += [(source.file, source.told.problem) for source in sources if source.told.problem is not None]
+    broken += [(source.file, source.syntax.problem) for source in sources if source.syntax.problem is not None]
     problems = (*(SkippedFunction(file.rpartition("/")[2], file, problem) for file, problem in broken), *_uncompiled(sources, files))
-    return link(Functions(joined, hierarchy, depth).all(), joined, hierarchy, problems)
+    return link(JavaFunctions(joined, hierarchy, depth).all(), joined, hierarchy, problems)
 
 
-def _uncompiled(sources: tuple[SourceFile, ...], files: list[ClassFile]) -> tuple[SkippedFunction, ...]:
+def _uncompiled(sources: tuple[JavaFile, ...], files: list[ClassFile]) -> tuple[SkippedFunction, ...]:
     """Tell of one source where nothing at all was compiled: a tree may have some that are no part of its build."""
     first = next((source for source in sources if source.top_types), None)
     if files or first is None:

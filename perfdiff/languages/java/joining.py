@@ -10,7 +10,7 @@ from itertools import takewhile
 
 from perfdiff.languages.java import types
 from perfdiff.languages.java.classes import STATIC, SYNTHETIC, Class, Method
-from perfdiff.languages.java.sources import SourceFile
+from perfdiff.languages.java.sources import JavaFile
 from perfdiff.languages.java.syntax import MemberText, Role, TypeText
 
 _NUMBER = re.compile(r"\$(\d+)")
@@ -26,8 +26,8 @@ class Joined:
     """
 
     place: str
-    one: Class
-    source: SourceFile
+    compiled: Class
+    source: JavaFile
     type_index: int
     path: str = ""
     shown: str = ""
@@ -37,11 +37,11 @@ class Joined:
     @property
     def text(self) -> TypeText:
         """Return its type as the source has it."""
-        return self.source.told.types[self.type_index]
+        return self.source.syntax.types[self.type_index]
 
     def own_members(self) -> Iterator[tuple[int, MemberText]]:
         """Yield what stands in its body, with the indices."""
-        for index, member in enumerate(self.source.told.members):
+        for index, member in enumerate(self.source.syntax.members):
             if member.owner == self.type_index and member.within < 0:
                 yield index, member
 
@@ -50,37 +50,37 @@ class Joined:
         given = len(types.parameters(method.descriptor))
         if method.name != "<init>":
             return given - written
-        if self.one.is_enum:
+        if self.compiled.is_enum:
             return min(2, given - written)
-        nested = self.one.nested
+        nested = self.compiled.nested
         if nested is None or nested[3] & STATIC or given == written:
             return 0
         outer = types.internal(types.parameters(method.descriptor)[0])
-        around = nested[1] or (self.one.enclosing[0] if self.one.enclosing else None)
+        around = nested[1] or (self.compiled.enclosing[0] if self.compiled.enclosing else None)
         return int(outer == around)
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PlacedClass:
     """A class file that told something, and where it lies."""
 
     place: str
-    one: Class
+    compiled: Class
 
 
-def join(candidates: Iterable[Candidate], sources: Sequence[SourceFile]) -> tuple[Joined, ...]:
+def join(candidates: Iterable[PlacedClass], sources: Sequence[JavaFile]) -> tuple[Joined, ...]:
     """Return the classes that come from the sources; one that lies in several places is one, beside the nearest source.
 
     Where several sources declare a class of one name, each of those that has class files is returned.
     """
-    declaring: dict[str, list[SourceFile]] = defaultdict(list)
+    declaring: dict[str, list[JavaFile]] = defaultdict(list)
     for source in sources:
         for name in source.top_types:
             declaring[name].append(source)
     joined_classes: dict[tuple[str, str], Joined] = {}
-    by_name: dict[str, list[Candidate]] = defaultdict(list)
+    by_name: dict[str, list[PlacedClass]] = defaultdict(list)
     for candidate in candidates:
-        by_name[candidate.one.name].append(candidate)
+        by_name[candidate.compiled.name].append(candidate)
     # Outer classes first: what is inside of them is told by them.
     for name in sorted(by_name, key=lambda name: (name.count("$"), [*map(int, _NUMBER.findall(name))], name)):
         for candidate in by_name[name]:
@@ -105,8 +105,8 @@ def _shared(place: str, file: str) -> tuple[int, int]:
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)), -file.count("/")
 
 
-def _joined(candidate: Candidate, source: SourceFile, top: str, joined_classes: Mapping[tuple[str, str], Joined]) -> Joined | None:
-    class_ = candidate.one
+def _joined(candidate: PlacedClass, source: JavaFile, top: str, joined_classes: Mapping[tuple[str, str], Joined]) -> Joined | None:
+    class_ = candidate.compiled
     index = source.top_types[top] if class_.name == top else _inner_type(class_, source, joined_classes)
     if index is None or class_.access & SYNTHETIC:
         return None
@@ -116,7 +116,7 @@ def _joined(candidate: Candidate, source: SourceFile, top: str, joined_classes: 
     return joined
 
 
-def _inner_type(class_: Class, source: SourceFile, joined_classes: Mapping[tuple[str, str], Joined]) -> int | None:
+def _inner_type(class_: Class, source: JavaFile, joined_classes: Mapping[tuple[str, str], Joined]) -> int | None:
     """Return the index of the type that a nested, local or anonymous class comes from."""
     nested = class_.nested
     if nested is None:
@@ -125,7 +125,7 @@ def _inner_type(class_: Class, source: SourceFile, joined_classes: Mapping[tuple
     around = joined_classes.get(((outer or (class_.enclosing[0] if class_.enclosing else None) or ""), source.file))
     if around is None:
         return None
-    numbered_types = enumerate(source.told.types)
+    numbered_types = enumerate(source.syntax.types)
     if outer is not None:
         return next(
             (i for i, type_ in numbered_types if type_.owner == around.type_index and type_.within < 0 and type_.name == simple), None
@@ -147,7 +147,7 @@ def _join_methods(joined: Joined) -> None:
     """Find the text of each method that has one: by its name, by how many parameters it has, by lines, by their types."""
     members = [(i, member) for i, member in joined.own_members() if member.role in (Role.METHOD, *_CONSTRUCTORS)]
     taken: set[int] = set()
-    for method in joined.one.methods:
+    for method in joined.compiled.methods:
         if method.is_synthetic or method.name == "<clinit>":
             continue
         likely = [(i, member) for i, member in members if i not in taken and _may_be(joined, method, member)]
@@ -165,12 +165,12 @@ def _may_be(joined: Joined, method: Method, member: MemberText) -> bool:
     if method.name != "<init>":
         return member.role is Role.METHOD and member.name == method.name and _count(method) == len(member.parameters)
     if member.role is Role.COMPACT:
-        components = joined.one.components or ()
+        components = joined.compiled.components or ()
         return types.parameters(method.descriptor) == tuple(descriptor for _, descriptor in components)
     if member.role is not Role.CONSTRUCTOR:
         return False
     before = joined.offset(method, len(member.parameters))
-    is_local = joined.one.nested is not None and joined.one.nested[1] is None  # what it captures comes behind
+    is_local = joined.compiled.nested is not None and joined.compiled.nested[1] is None  # what it captures comes behind
     behind = _count(method) - before - len(member.parameters)
     return behind == 0 or (is_local and behind > 0)
 
@@ -196,13 +196,13 @@ def _simple(written: str) -> str:
 
 def _join_lambdas(joined: Joined) -> None:
     """Find the text of each lambda: those that a method makes are in their order those that stand in it."""
-    methods = joined.one.by_signature
+    methods = joined.compiled.by_signature
     inside: dict[int, list[int]] = defaultdict(list)
-    for index, member in enumerate(joined.source.told.members):
+    for index, member in enumerate(joined.source.syntax.members):
         if member.role in (Role.LAMBDA, Role.REFERENCE) and member.owner == joined.type_index:
             inside[member.within].append(index)
     waiting: list[tuple[Method, list[int]]] = []
-    for method in joined.one.methods:
+    for method in joined.compiled.methods:
         if method.code is not None and method.code.made and not (method.is_synthetic and method.name.startswith("lambda$")):
             waiting.append((method, [lambda_index for around in _around(joined, method) for lambda_index in inside[around]]))
     while waiting:
@@ -233,7 +233,7 @@ def _around(joined: Joined, method: Method) -> list[int]:
 
 def _lambda_text(joined: Joined, body: Method, likely: Sequence[int]) -> int | None:
     """Return the lambda that a body was compiled from: of those on its lines one that names as many variables around it as it takes."""
-    members = joined.source.told.members
+    members = joined.source.syntax.members
     taken = set(joined.lambdas.values())
     lines = body.code.lines if body.code is not None else ()
     free = [index for index in likely if index not in taken and len(members[index].parameters) <= _count(body)]
@@ -250,9 +250,9 @@ def _lambda_text(joined: Joined, body: Method, likely: Sequence[int]) -> int | N
     return min(there, key=rank, default=None)
 
 
-def captured(source: SourceFile, member: MemberText) -> tuple[str, ...]:
+def captured(source: JavaFile, member: MemberText) -> tuple[str, ...]:
     """Return the variables around a lambda that it names, in the order in which it does: as compilers hand them over."""
-    members, own = source.told.members, {name for name, _ in member.parameters} | {*member.variables}
+    members, own = source.syntax.members, {name for name, _ in member.parameters} | {*member.variables}
     around, outer = member.within, set[str]()
     while around >= 0:
         outer |= {*members[around].variables, *(name for name, _ in members[around].parameters)}

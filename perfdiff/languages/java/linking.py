@@ -21,7 +21,7 @@ from perfdiff.languages.java.declarations import (
     dependencies,
     overridden,
 )
-from perfdiff.languages.java.functions import Function, by_signature
+from perfdiff.languages.java.functions import JavaFunction, by_signature
 from perfdiff.languages.java.hierarchy import Hierarchy, Signature, is_virtual
 from perfdiff.languages.java.joining import Joined
 from perfdiff.languages.java.syntax import Role
@@ -36,23 +36,25 @@ _ASKS_CONSTANTS = re.compile(
 )
 
 
-def link(functions: Iterable[Function], classes: Iterable[Joined], hierarchy: Hierarchy, problems: tuple[SkippedFunction, ...]) -> Program:
+def link(
+    functions: Iterable[JavaFunction], classes: Iterable[Joined], hierarchy: Hierarchy, problems: tuple[SkippedFunction, ...]
+) -> Program:
     """Return the program that functions and classes make."""
     functions = tuple(functions)
     joined: dict[str, Joined] = {}
     for class_ in classes:
-        joined.setdefault(class_.one.name, class_)
-    linker = _Linker(functions, joined, hierarchy, dependencies(joined, hierarchy))
+        joined.setdefault(class_.compiled.name, class_)
+    linker = _JavaLinker(functions, joined, hierarchy, dependencies(joined, hierarchy))
     definitions = {function.definition.key: linker.linked(function) for function in functions}
-    declarations = {**linker.known.declarations, **{declaration.key: declaration for declaration in linker.overridden.values()}}
+    declarations = {**linker.dependencies.declarations, **{declaration.key: declaration for declaration in linker.overridden.values()}}
     return Program(dict(sorted(definitions.items())), dict(sorted(declarations.items())), problems)
 
 
-class _Linker:
+class _JavaLinker:
     def __init__(
-        self, functions: tuple[Function, ...], joined: Mapping[str, Joined], hierarchy: Hierarchy, dependencies: Dependencies
+        self, functions: tuple[JavaFunction, ...], joined: Mapping[str, Joined], hierarchy: Hierarchy, dependencies: Dependencies
     ) -> None:
-        self._joined, self._hierarchy, self.known = joined, hierarchy, dependencies
+        self._joined, self._hierarchy, self.dependencies = joined, hierarchy, dependencies
         self._keys = by_signature(functions)
         self._expanded: dict[Signature, frozenset[str]] = {}
         self._constants: dict[str, list[tuple[str, str]]] = defaultdict(list)  # classes and keys by name
@@ -64,25 +66,25 @@ class _Linker:
         self._definitions = {function.definition.key: function.definition for function in functions}
         self.overridden: dict[str, Declaration] = {}
 
-    def linked(self, function: Function) -> FunctionDefinition:
+    def linked(self, function: JavaFunction) -> FunctionDefinition:
         """Return the definition of a function with all that it leads to."""
         code = function.method.code
         if code is None:
             return function.definition
         uses = closure(
-            self._uses(function, code), lambda key: self.known.depends.get(key, frozenset()) | self._written.get(key, set())
+            self._uses(function, code), lambda key: self.dependencies.depends.get(key, frozenset()) | self._written.get(key, set())
         ) | set(self._overrides(function))
         return replace(
             function.definition,
             uses=frozenset(uses),
-            calls=self._calls(function.joined.one, code) - {function.definition.key},
+            calls=self._calls(function.joined.compiled, code) - {function.definition.key},
             reads=frozenset(self._field_names(code.reads)),
             writes=frozenset(self._field_names(code.writes)),
         )
 
-    def _overrides(self, function: Function) -> Iterator[str]:
+    def _overrides(self, function: JavaFunction) -> Iterator[str]:
         method = function.method
-        above = self._hierarchy.overridden(function.joined.one.name, method) if is_virtual(method) else None
+        above = self._hierarchy.overridden(function.joined.compiled.name, method) if is_virtual(method) else None
         key = self._keys.get((above, method.name, method.descriptor)) if above is not None else None
         if key is not None:
             declaration = self.overridden.setdefault(key, overridden(self._definitions[key]))
@@ -135,7 +137,7 @@ class _Linker:
         class_ = self._joined.get(created)
         if class_ is None or class_.text.within < 0:
             return frozenset()
-        methods = (method for method in class_.one.methods if not method.name.startswith(("<", "lambda$")))
+        methods = (method for method in class_.compiled.methods if not method.name.startswith(("<", "lambda$")))
         return frozenset(key for method in methods if (key := self._keys.get((created, method.name, method.descriptor))) is not None)
 
     def _field_names(self, fields: Iterable[str]) -> Iterator[str]:
@@ -150,8 +152,8 @@ class _Linker:
             if (home := self._hierarchy.field_owner(owner, name)) is not None:
                 yield home, name
 
-    def _uses(self, function: Function, code: Code) -> Iterator[str]:
-        of = function.joined.one
+    def _uses(self, function: JavaFunction, code: Code) -> Iterator[str]:
+        of = function.joined.compiled
         owners = {call.split(" ")[1] for call in code.calls}
         touched = {field.split("#")[0] for field in (*code.reads, *code.writes)}
         for kind, named in (
@@ -161,14 +163,14 @@ class _Linker:
             (LAYOUT, code.created),
         ):
             for owner in named:
-                if (key := self.known.keys.get((kind, owner))) is not None:
+                if (key := self.dependencies.keys.get((kind, owner))) is not None:
                     yield key
         if _ASKS_CONSTANTS.search(code.text):
             yield from self._asked_enums(code, touched | owners | set(code.types))
         homes = self._homes((*code.reads, *code.writes))
-        yield from (self.known.fields[field] for field in homes if field in self.known.fields)
+        yield from (self.dependencies.fields[field] for field in homes if field in self.dependencies.fields)
         for index in function.members:
-            member = function.joined.source.told.members[index]
+            member = function.joined.source.syntax.members[index]
             yield from self._named_constants(function.joined, function.joined.source.text(member.start, member.end))
 
     def _asked_enums(self, code: Code, named: set[str]) -> Iterator[str]:
@@ -190,7 +192,7 @@ class _Linker:
         """Return whether a name, with what stands before it, may mean the constant of a class."""
         seen = self._around(joined)
         dotted = types.dotted(owner)
-        imports = joined.source.told.imports
+        imports = joined.source.syntax.imports
         if not before:
             package = dotted.rpartition(".")[0]
             return any(owner in self._hierarchy.lineage(class_) for class_ in seen) or any(
@@ -206,15 +208,15 @@ class _Linker:
         dotted = types.dotted(owner)
         if len(before) > 1:
             return dotted.endswith(".".join(before))
-        package, imports = dotted.rpartition(".")[0], joined.source.told.imports
-        if package == joined.source.told.package or dotted in imports or f"{package}.*" in imports or f"static {dotted}" in imports:
+        package, imports = dotted.rpartition(".")[0], joined.source.syntax.imports
+        if package == joined.source.syntax.package or dotted in imports or f"{package}.*" in imports or f"static {dotted}" in imports:
             return True
         lines = {ancestor for class_ in seen for ancestor in self._hierarchy.lineage(class_)}
         return owner in lines or owner.rpartition("$")[0] in lines
 
     def _around(self, joined: Joined) -> list[str]:
         """Return the classes that a class stands in, itself first."""
-        around, name = [joined.one.name], joined.one.name
+        around, name = [joined.compiled.name], joined.compiled.name
         while "$" in name:
             name = name.rpartition("$")[0]
             around.append(name)
@@ -225,7 +227,7 @@ class _Linker:
         constants: dict[str, set[str]] = {}
         for owner, joined in self._joined.items():
             for _, member in joined.own_members():
-                key = self.known.fields.get((owner, member.name)) if member.role is Role.FIELD and member.value else None
+                key = self.dependencies.fields.get((owner, member.name)) if member.role is Role.FIELD and member.value else None
                 if key is not None:
                     constants[key] = set(self._named_constants(joined, member.value)) - {key}
         return constants

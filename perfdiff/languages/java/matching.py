@@ -55,9 +55,7 @@ def _compared(base: Program, head: Program) -> tuple[Program, Program]:
 
 def _stripped(program: Program, keys: set[str]) -> Program:
     both, one_only = (OVERRIDDEN, CONSTANT), (OVERRIDDEN,)
-    functions = {
-        key: _strip(function, both if key in keys and function.tokens else one_only) for key, function in program.functions.items()
-    }
+    functions = {key: _strip(method, both if key in keys and method.tokens else one_only) for key, method in program.functions.items()}
     return replace(program, functions=functions)
 
 

@@ -13,16 +13,16 @@ from perfdiff.languages.java.syntax import Role
 
 
 @dataclass
-class Names:
+class MemberNames:
     """The names of what stands in one file, by the indices of its members: `path` for keys, `shown` for people."""
 
     paths: dict[int, tuple[str, str]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def name_all(classes: Iterable[Joined]) -> dict[str, Names]:
+def name_all(classes: Iterable[Joined]) -> dict[str, MemberNames]:
     """Give all classes their names; return by file those of their members. Classes come before those inside them."""
-    files: dict[str, Names] = defaultdict(Names)
+    files: dict[str, MemberNames] = defaultdict(MemberNames)
     by_type: dict[tuple[str, int], Joined] = {}
     for joined in sorted(classes, key=lambda class_: (class_.source.file, class_.type_index)):
         names = files[joined.source.file]
@@ -32,11 +32,11 @@ def name_all(classes: Iterable[Joined]) -> dict[str, Names]:
     return files
 
 
-def _name(joined: Joined, names: Names, by_type: dict[tuple[str, int], Joined]) -> None:
+def _name(joined: Joined, names: MemberNames, by_type: dict[tuple[str, int], Joined]) -> None:
     text = joined.text
     around = by_type.get((joined.source.file, text.owner))
     if text.within < 0:
-        joined.path = joined.one.name.replace("/", ".")
+        joined.path = joined.compiled.name.replace("/", ".")
         joined.shown = f"{around.shown}.{text.name}" if around is not None else joined.path
         return
     path, shown = names.paths.get(text.within) or ((around.path, around.shown) if around is not None else ("", ""))
@@ -47,17 +47,17 @@ def _name(joined: Joined, names: Names, by_type: dict[tuple[str, int], Joined]) 
     joined.path, joined.shown = path + label, shown + label
 
 
-def _name_members(joined: Joined, names: Names) -> None:
+def _name_members(joined: Joined, names: MemberNames) -> None:
     for (name, descriptor), index in joined.members.items():
-        written = len(joined.source.told.members[index].parameters)
-        names.paths[index] = named(joined, joined.one.by_signature[name, descriptor], written)
+        written = len(joined.source.syntax.members[index].parameters)
+        names.paths[index] = named(joined, joined.compiled.by_signature[name, descriptor], written)
     for index, member in joined.own_members():
         if member.role in (Role.FIELD, Role.CONSTANT):
             names.paths[index] = f"{joined.path}.{member.name}", f"{joined.shown}.{member.name}"
         elif member.role in (Role.STATIC, Role.INSTANCE):
             what = "<clinit>" if member.role is Role.STATIC else "<init>"
             names.paths[index] = f"{joined.path}.{what}", f"{joined.shown}.{what}"
-    for index, member in enumerate(joined.source.told.members):
+    for index, member in enumerate(joined.source.syntax.members):
         # References count where they are lambdas only: which of them are, compilers know.
         is_lambda = member.role is Role.LAMBDA or (member.role is Role.REFERENCE and index in joined.lambdas.values())
         if member.owner == joined.type_index and is_lambda:
@@ -91,5 +91,5 @@ def _shown(joined: Joined, method: Method, written: int, style: Callable[[str], 
 def _has_namesake(joined: Joined, method: Method) -> bool:
     """Return whether only packages tell the parameters of a method from those of another of its name."""
     given = types.parameters(method.descriptor)
-    others = (types.parameters(other.descriptor) for other in joined.one.methods if other.name == method.name)
+    others = (types.parameters(other.descriptor) for other in joined.compiled.methods if other.name == method.name)
     return any(other != given and [*map(types.brief, other)] == [*map(types.brief, given)] for other in others)

@@ -12,10 +12,10 @@ from perfdiff.languages.check import compiler
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.java import agent, calibrating, counting, homes, jvms, sameness, start, weaving
 from perfdiff.languages.java import places as counted_places
-from perfdiff.languages.java.homes import Homes
+from perfdiff.languages.java.homes import JdkHomes
 from perfdiff.languages.java.index import index as index_program
 from perfdiff.languages.java.matching import match as match_programs
-from perfdiff.languages.java.places import Host
+from perfdiff.languages.java.places import JvmLineCounter
 from perfdiff.languages.java.suites import launchers
 from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.languages.protocol import (
@@ -55,7 +55,7 @@ class Java(Language):
         self._build = build
         self._environment, self._compiler = around.environment, compiler(around.environment)
         self._classes, self._kept = around.cache / "classes", around.cache / "runtime"
-        self._homes = Homes(config, around.project, around.environment)
+        self._homes = JdkHomes(config, around.project, around.environment)
         self.workplace: Workplace | None = self._homes
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
@@ -116,7 +116,7 @@ class Java(Language):
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return what reads the counts of lines."""
         jdk, cache = self._homes.jdk, self._kept
-        host = Host(agent.build_lines(jdk, self._compiler, cache), self._options(built))
+        host = JvmLineCounter(agent.build_lines(jdk, self._compiler, cache), self._options(built))
         return counted_places.places(jdk, built.tree, self.index(built, depth=0).functions.values(), host, cache)
 
     def _options(self, built: PlainBuild) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from perfdiff.languages import compiled, line_counts
 from perfdiff.languages.java import counting, start, tools, weaving
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.protocol import FunctionDefinition
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Ints
@@ -28,14 +28,14 @@ _NUMBERS = np.dtype(">i4")
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class JvmLineCounter:
     """What counts lines in JVMs: the agent (`agent.build_lines`), and the `options` that JVMs are given anyway."""
 
     agent: Path
     options: str
 
 
-def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: Host, cache: Path) -> Places:
+def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: JvmLineCounter, cache: Path) -> InterpretedPlaces:
     """Return the places of a tree's `functions`, the same in each run of its programs.
 
     Raises BuildError where the loom fails or the JDK has none, StoreError where `cache` cannot be written.
@@ -51,7 +51,9 @@ def places(jdk: Jdk, tree: Path, functions: Iterable[FunctionDefinition], host: 
         Place(function.name, function.file, line, line_counts.text_of(sources[function.file], line)) for function, line, _ in rows
     )
     numbers = np.array([number for _, _, number in rows], dtype=np.int64)
-    return Places(counted_lines, sources, start.lines(sheet, len(table), host.agent, host.options), sheet, numbers, len(table), _sums)
+    return InterpretedPlaces(
+        counted_lines, sources, start.lines(sheet, len(table), host.agent, host.options), sheet, numbers, len(table), _sums
+    )
 
 
 def _woven(jdk: Jdk, tree: Path, methods: Sequence[str], cache: Path) -> tuple[Path, list[list[int]]]:

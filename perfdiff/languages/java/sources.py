@@ -17,23 +17,23 @@ _SUFFIX = ".java"
 
 
 @dataclass(frozen=True)
-class SourceFile:
+class JavaFile:
     """One Java file; `file` is relative to the tree."""
 
     file: str
     data: bytes
-    told: SourceText
+    syntax: SourceText
 
     @property
     def top_types(self) -> dict[str, int]:
         """Return the indices of the types that are in no other one, by their internal names."""
-        folder = f"{self.told.package.replace('.', '/')}/" if self.told.package else ""
-        return {f"{folder}{type_.name}": index for index, type_ in enumerate(self.told.types) if type_.owner < 0 and type_.name}
+        folder = f"{self.syntax.package.replace('.', '/')}/" if self.syntax.package else ""
+        return {f"{folder}{type_.name}": index for index, type_ in enumerate(self.syntax.types) if type_.owner < 0 and type_.name}
 
     @cached_property
     def remarks(self) -> frozenset[int]:
         """Return the lines that hold comments alone."""
-        return frozenset(line for first, last in self.told.remarks for line in range(first, last + 1))
+        return frozenset(line for first, last in self.syntax.remarks for line in range(first, last + 1))
 
     @cached_property
     def encoding(self) -> str:
@@ -55,11 +55,11 @@ class SourceReader:
     def __init__(self, cache: Path | None) -> None:
         self._kept = FactsCache(cache, SourceText, [Path(syntax.__file__), Path(decisions.__file__), Path(syntax_trees.__file__)])
 
-    def read(self, tree: Path) -> tuple[SourceFile, ...]:
+    def read(self, tree: Path) -> tuple[JavaFile, ...]:
         """Return the Java files of a tree, in order of their paths."""
         files = own_files(tree, lambda folder: folder.name in FOREIGN_FOLDERS)
         contents = {file: (tree / file).read_bytes() for file in files if file.endswith(_SUFFIX) and not OF_HARNESS.fullmatch(file)}
-        return tuple(SourceFile(file, data, self._told(data)) for file, data in contents.items())
+        return tuple(JavaFile(file, data, self._told(data)) for file, data in contents.items())
 
     def _told(self, data: bytes) -> SourceText:
         return self._kept.facts(data, partial(syntax.read, data))

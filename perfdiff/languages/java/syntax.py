@@ -13,7 +13,7 @@ import tree_sitter_java
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
 from perfdiff.languages.java import decisions
-from perfdiff.languages.java.decisions import Decision
+from perfdiff.languages.java.decisions import JumpCondition
 from perfdiff.languages.stretches import Stretch, stretches
 from perfdiff.languages.syntax_trees import as_ascii, child, inner, last_line, line, lines_alone, problem, text_of
 
@@ -105,7 +105,7 @@ class MemberText:
     last_line: int
     value: str = ""
     variables: tuple[str, ...] = ()
-    decides: tuple[Decision, ...] = ()
+    decides: tuple[JumpCondition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def read(data: bytes) -> SourceText:
     """Return what the text of a file tells."""
     text = as_ascii(data)
     root = parse(text)
-    walk = _Walk(text)
+    walk = _SourceWalk(text)
     nodes = ((kind, node) for kind, nodes in QueryCursor(_query()).captures(root).items() for node in nodes)
     for kind, node in sorted(nodes, key=lambda capture: (capture[1].start_byte, -capture[1].end_byte)):  # outer ones before inner ones
         walk.take(kind, node)
@@ -155,7 +155,7 @@ def _query() -> Query:
     return Query(_language(), _QUERY + decisions.QUERY)
 
 
-class _Walk:
+class _SourceWalk:
     """Takes the nodes of a file in their order, and knows which of them are open around the present one."""
 
     def __init__(self, text: bytes) -> None:
@@ -164,7 +164,7 @@ class _Walk:
         self.package, self.imports = "", list[str]()
         self.types, self.members, self.remarks = list[TypeText](), list[MemberText](), set[int]()
         self._variables: dict[int, list[str]] = defaultdict(list)
-        self._decisions: dict[int, list[Decision]] = defaultdict(list)
+        self._decisions: dict[int, list[JumpCondition]] = defaultdict(list)
 
     def take(self, kind: str, node: Node) -> None:
         """Take note of one node."""

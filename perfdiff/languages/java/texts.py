@@ -36,7 +36,7 @@ _FUNCTIONS = ("method_declaration", "constructor_declaration", "compact_construc
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class JavaTextParts:
     """The tokens of a definition, part by part; `modifiers` are those that mean something, such as `synchronized`."""
 
     annotations: tuple[str, ...]
@@ -60,32 +60,32 @@ def is_word(token: str) -> bool:
     return _WORD.match(token) is not None
 
 
-def parts(definition: FunctionDefinition) -> Parts:
+def parts(definition: FunctionDefinition) -> JavaTextParts:
     """Return the tokens of a definition's text: without modifiers that do nothing, and without the bodies of functions inside it."""
     method = definition.linkage[0].split(" ")[1]
     return _taken_apart(definition.text, is_lambda=method.startswith("lambda$"), is_initialiser=method == "<clinit>")
 
 
 @functools.lru_cache(TEXTS_KEPT)
-def _taken_apart(text: str, *, is_lambda: bool, is_initialiser: bool) -> Parts:
+def _taken_apart(text: str, *, is_lambda: bool, is_initialiser: bool) -> JavaTextParts:
     before, behind = (_BEFORE_LAMBDA, _BEHIND_LAMBDA) if is_lambda else (_BEFORE, _BEHIND)
     root = syntax.parse(f"{before}{text}{behind}".encode())
     if is_lambda:
         function = _first(root, ("lambda_expression", "method_reference"))
-        return Parts((), (), *_of_lambda(function)) if function is not None else Parts((), (), (), tokens(text))
+        return JavaTextParts((), (), *_of_lambda(function)) if function is not None else JavaTextParts((), (), (), tokens(text))
     if is_initialiser or (function := _first(root, _FUNCTIONS)) is None or function.start_byte > len(_BEFORE) + 1:
-        return Parts((), (), (), tuple(_of_initialiser(root)))
+        return JavaTextParts((), (), (), tuple(_of_initialiser(root)))
     return _of_function(function)
 
 
-def _of_function(node: Node) -> Parts:
+def _of_function(node: Node) -> JavaTextParts:
     modifiers = next((child for child in node.children if child.type == "modifiers"), None)
     children = modifiers.children if modifiers is not None else []
     annotations = [token for child in children if child.type in _ANNOTATIONS for token in _leaves(child)]
     words = [child.type for child in children if child.type not in (*_ANNOTATIONS, *_SILENT) and not child.type.endswith("_comment")]
     body = node.child_by_field_name("body") or next((child for child in node.children if child.type == "block"), None)
     head = [child for child in node.children if child not in (modifiers, body)]
-    return Parts(
+    return JavaTextParts(
         tuple(annotations),
         tuple(sorted(words)),
         tuple(token for child in head for token in _leaves(child)),

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from perfdiff.languages.closure import closure
-from perfdiff.languages.php.facts import ClassFacts, DeclaredKind, FunctionFacts, ValueFacts
+from perfdiff.languages.php.facts import DeclaredKind, PhpClassFacts, PhpFunctionFacts, ValueFacts
 
 # More methods of one name than this tell little of which is called: those of classes that the code names are taken.
 MOST_NAMESAKES = 20
@@ -17,17 +17,17 @@ _FUNCTION = "fn:"
 class Classes:
     """The classes of a program with their members, by their full names in lower case, as the engine compares them."""
 
-    def __init__(self, classes: Iterable[ClassFacts], functions: Iterable[FunctionFacts], values: Iterable[ValueFacts]) -> None:
-        self.classes: dict[str, ClassFacts] = {}
+    def __init__(self, classes: Iterable[PhpClassFacts], functions: Iterable[PhpFunctionFacts], values: Iterable[ValueFacts]) -> None:
+        self.classes: dict[str, PhpClassFacts] = {}
         for facts in classes:
             self.classes.setdefault(facts.name.lower(), facts)
         self._children: dict[str, list[str]] = defaultdict(list)
         for name, facts in self.classes.items():
             for above in (*facts.parents, *facts.traits):
                 self._children[above.lower()].append(name)
-        self._methods: dict[tuple[str, str], list[FunctionFacts]] = defaultdict(list)
-        self.methods_named: dict[str, list[FunctionFacts]] = defaultdict(list)
-        self._plain: dict[str, list[FunctionFacts]] = defaultdict(list)
+        self._methods: dict[tuple[str, str], list[PhpFunctionFacts]] = defaultdict(list)
+        self.methods_named: dict[str, list[PhpFunctionFacts]] = defaultdict(list)
+        self._plain: dict[str, list[PhpFunctionFacts]] = defaultdict(list)
         for function in functions:
             if function.owner and function.name:
                 self._methods[function.owner.lower(), function.name.lower()].append(function)
@@ -62,14 +62,14 @@ class Classes:
         facts = self.classes[name]
         return [above.lower() for above in (*facts.traits, *facts.parents) if above.lower() in self.classes]
 
-    def methods(self, owner: str, name: str) -> Iterator[FunctionFacts]:
+    def methods(self, owner: str, name: str) -> Iterator[PhpFunctionFacts]:
         """Yield the methods that a call on an object of a class may reach: its own or the nearest above, and those of its heirs."""
         yield from self._resolved(owner, name)
         for heir in self.descendants(owner):
             yield from self._methods.get((heir, name.lower()), ())
             yield from self._aliased(heir, name)
 
-    def _resolved(self, owner: str, name: str) -> Iterator[FunctionFacts]:
+    def _resolved(self, owner: str, name: str) -> Iterator[PhpFunctionFacts]:
         for ancestor in self.lineage(owner):
             methods = [*self._methods.get((ancestor, name.lower()), ()), *self._aliased(ancestor, name)]
             with_body = [method for method in methods if method.definition.obstacle is None or method.definition.features]
@@ -78,7 +78,7 @@ class Classes:
             if with_body:
                 return
 
-    def _aliased(self, owner: str, name: str) -> Iterator[FunctionFacts]:
+    def _aliased(self, owner: str, name: str) -> Iterator[PhpFunctionFacts]:
         """Yield the methods of traits that a class has under another name."""
         facts = self.classes.get(owner)
         for alias in facts.aliases if facts is not None else ():
@@ -93,7 +93,7 @@ class Classes:
             return self._values.get((sort, "", name), [])
         return next((values for ancestor in self.lineage(owner) if (values := self._values.get((sort, ancestor, name)))), [])
 
-    def functions(self, candidates: str) -> list[FunctionFacts]:
+    def functions(self, candidates: str) -> list[PhpFunctionFacts]:
         """Return the functions that a call by some names, the first that is there, means."""
         return next((functions for name in candidates.split("|") if (functions := self._plain.get(name.lower()))), [])
 

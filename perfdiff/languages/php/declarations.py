@@ -8,9 +8,9 @@ from tree_sitter import Node
 
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.expressions import Expressions, constant_text
-from perfdiff.languages.php.facts import ClassFacts, DeclaredKind, References, ValueFacts
+from perfdiff.languages.php.facts import DeclaredKind, PhpClassFacts, PhpReferences, ValueFacts
 from perfdiff.languages.php.meaning import plain, words
-from perfdiff.languages.php.names import Names
+from perfdiff.languages.php.names import PhpNames
 from perfdiff.languages.php.naming import Around
 from perfdiff.languages.php.syntax import CLASSES
 from perfdiff.languages.syntax_trees import child, line, text_of
@@ -67,7 +67,7 @@ def promoted(node: Node, around: Around) -> ValueFacts:
     return _property(names, node, None, node, around)
 
 
-def class_facts(node: Node, name: str, around: Around) -> ClassFacts:
+def class_facts(node: Node, name: str, around: Around) -> PhpClassFacts:
     """Return the facts of a class; `around` is what its members stand in."""
     section = around.section
     parents = [
@@ -88,7 +88,7 @@ def class_facts(node: Node, name: str, around: Around) -> ClassFacts:
                 if clause.type == "use_as_clause":
                     aliases += _alias(clause)
     head = [word for part in node.children if part.type in _MODIFIERS or part.type == "primitive_type" for word in plain(words(part))]
-    return ClassFacts(
+    return PhpClassFacts(
         name=name,
         kind=CLASSES[node.type],
         line=line(node),
@@ -116,7 +116,7 @@ def _alias(clause: Node) -> Iterator[str]:
 
 
 def _property(name: str, shown: Node, value: Node | None, declared: Node, around: Around) -> ValueFacts:
-    names = Names(around, Expressions(around, {}))
+    names = PhpNames(around, Expressions(around, {}))
     declared_type = declared.child_by_field_name("type")
     kind = names.type_named(declared_type)
     modifiers = [text_of(part) for part in declared.children if part.type in _MODIFIERS]
@@ -144,7 +144,7 @@ def _summary(given: list[str]) -> str:
     return text if len(text) <= _MOST_TEXT else ""
 
 
-def _references(value: Node | None, around: Around) -> References:
-    names = Names(around, Expressions(around, {}))
+def _references(value: Node | None, around: Around) -> PhpReferences:
+    names = PhpNames(around, Expressions(around, {}))
     names.read([value] if value is not None else ())
     return names.references()

@@ -22,7 +22,7 @@ WATCHING = ("xdebug", "pcov", "blackfire", "tideways", "xhprof", "excimer", "new
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class PhpEngine:
     """What a PHP is set to at the command line; `watching` are extensions that see each call."""
 
     caches: bool
@@ -40,17 +40,17 @@ class Engine:
 
 
 @functools.lru_cache
-def _asked(executable: Path, variables: tuple[tuple[str, str], ...]) -> Engine:
+def _asked(executable: Path, variables: tuple[tuple[str, str], ...]) -> PhpEngine:
     try:
         ended = answer([executable, "-d", "display_errors=0", "-r", _QUESTION], environment=dict(variables))
         _, _, _, caches, compiles, limit, extensions, zend = json.loads(ended.stdout)
     except (OSError, subprocess.TimeoutExpired, ValueError):
-        return Engine(False, False, "", (), ())
+        return PhpEngine(False, False, "", (), ())
     names = tuple(sorted({name.lower(): name for name in (*extensions, *zend)}.values(), key=str.lower))
     watching = tuple(name for name in names if name.lower() in WATCHING)
-    return Engine(bool(caches), bool(compiles), str(limit), names, watching)
+    return PhpEngine(bool(caches), bool(compiles), str(limit), names, watching)
 
 
-def ask(executable: Path, environment: Mapping[str, str]) -> Engine:
+def ask(executable: Path, environment: Mapping[str, str]) -> PhpEngine:
     """Return what a PHP is set to in an environment; nothing of one that does not answer."""
     return _asked(executable, tuple((name, environment[name]) for name in _READ if name in environment))

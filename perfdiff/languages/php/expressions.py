@@ -27,7 +27,7 @@ class Expressions:
     types: dict[str, str]
 
     def type_of(self, node: Node) -> str:
-        """Return the type of an expression, as `References` has them; "" where it is not known."""
+        """Return the type of an expression, as `PhpReferences` has them; "" where it is not known."""
         rule = _TYPED.get(node.type)
         return rule(self, node) if rule is not None else ""
 

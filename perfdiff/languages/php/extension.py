@@ -12,7 +12,7 @@ from perfdiff.languages import compiled
 from perfdiff.languages.c.runtime_library import over
 from perfdiff.languages.interpreter_parts import sources
 from perfdiff.languages.php import start
-from perfdiff.languages.php.interpreters import Php
+from perfdiff.languages.php.interpreters import PhpInterpreter
 
 MODULE = "perfdiff.so"
 
@@ -26,7 +26,7 @@ _LINES_SETTINGS = (*_COUNTING_SETTINGS, ("opcache.optimization_level", "0"))
 
 
 @dataclass(frozen=True, slots=True)
-class _Kind:
+class _ExtensionKind:
     """One of the extensions: its sources, what it is linked with, and the settings of PHP that hold where it is loaded."""
 
     parts: tuple[str, ...]
@@ -34,29 +34,29 @@ class _Kind:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-def build(php: Php, runtime: Path, compiler: str, cache: Path) -> Path:
+def build(php: PhpInterpreter, runtime: Path, compiler: str, cache: Path) -> Path:
     """Return the extension that probes calls under `php`, compiling it at the first call.
 
     `runtime` is the folder of the runtime library, which the extension finds there when it is loaded. Beside it lies the folder with the
     ini file that has it loaded (`start.environment`).
     Raises BuildError where the headers of `php` are missing and where the compiler fails; StoreError where `cache` cannot be written.
     """
-    return _built(php, _Kind(("runtime",), over(runtime)), compiler, cache)
+    return _built(php, _ExtensionKind(("runtime",), over(runtime)), compiler, cache)
 
 
-def build_counting(php: Php, runtime: Path, compiler: str, cache: Path) -> Path:
+def build_counting(php: PhpInterpreter, runtime: Path, compiler: str, cache: Path) -> Path:
     """Return the extension that probes calls and counts what they do, as `build` does."""
-    kind = _Kind(("runtime", "counting", "lines"), ("-DPD_PER_CALL", *over(runtime)), _COUNTING_SETTINGS)
+    kind = _ExtensionKind(("runtime", "counting", "lines"), ("-DPD_PER_CALL", *over(runtime)), _COUNTING_SETTINGS)
     return _built(php, kind, compiler, cache)
 
 
-def build_lines(php: Php, compiler: str, cache: Path) -> Path:
+def build_lines(php: PhpInterpreter, compiler: str, cache: Path) -> Path:
     """Return the extension that counts lines under `php`, as `build` does; it needs no runtime library."""
-    return _built(php, _Kind(("lines",), (), _LINES_SETTINGS), compiler, cache)
+    return _built(php, _ExtensionKind(("lines",), (), _LINES_SETTINGS), compiler, cache)
 
 
 @functools.lru_cache
-def headers(php: Php) -> tuple[str, ...]:
+def headers(php: PhpInterpreter) -> tuple[str, ...]:
     """Return the folders of the headers of a PHP that `php-config` names; raise BuildError where the engine's own is in none of them."""
     options = compiled.run([str(php.config), "--includes"]).decode() if php.config else ""
     folders = tuple(word.removeprefix("-I") for word in shlex.split(options) if word.startswith("-I"))
@@ -71,7 +71,7 @@ def headers(php: Php) -> tuple[str, ...]:
     return folders
 
 
-def _built(php: Php, kind: _Kind, compiler: str, cache: Path) -> Path:
+def _built(php: PhpInterpreter, kind: _ExtensionKind, compiler: str, cache: Path) -> Path:
     includes, cache = headers(php), cache.absolute()  # the ini file names it
     driver = compiled.c_driver(compiler)
     files = list(sources(Path(__file__).parent, kind.parts))

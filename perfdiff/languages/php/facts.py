@@ -24,7 +24,7 @@ class DeclaredKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class References:
+class PhpReferences:
     """What a piece of code names.
 
     Types are full names of classes, followed by what is asked of their objects: `Space\\Box>items`, `Space\\Box>first()`; `fn:` begins the
@@ -49,7 +49,7 @@ class References:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionFacts:
+class PhpFunctionFacts:
     """A function; its definition's `uses`, `calls`, `reads` and `writes` are not filled in yet.
 
     `owner` is the full name of the class whose method it is, or around it; `name` what it is called there; `returns` a type or "".
@@ -59,7 +59,7 @@ class FunctionFacts:
     owner: str
     name: str
     returns: str
-    references: References
+    references: PhpReferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,11 @@ class ValueFacts:
     fingerprint: str
     summary: str
     type: str
-    references: References
+    references: PhpReferences
 
 
 @dataclass(frozen=True, slots=True)
-class ClassFacts:
+class PhpClassFacts:
     """A class, interface, trait or enum. `parents` are classes and interfaces, `traits` what its own methods come from, too.
 
     `aliases` are methods of traits under another name: `name alias`. `fingerprint` covers all that, and the modifiers.
@@ -108,8 +108,8 @@ class FileFacts:
     """All of one file; `problem` says where it could not be parsed."""
 
     file: str
-    functions: tuple[FunctionFacts, ...]
-    classes: tuple[ClassFacts, ...]
+    functions: tuple[PhpFunctionFacts, ...]
+    classes: tuple[PhpClassFacts, ...]
     values: tuple[ValueFacts, ...]
     imports: tuple[ImportFacts, ...]
     strict: bool

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from perfdiff.languages.identifiers import names_a_file
-from perfdiff.languages.php.names import Names
+from perfdiff.languages.php.names import PhpNames
 from perfdiff.languages.php.naming import BUILT_IN, SUPERGLOBALS
 from perfdiff.languages.planning import nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
@@ -44,14 +44,14 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class PhpInputs:
     """What a function is given: its parameters, and what its body names.
 
     `unset` tells that the object has no properties yet when the call begins, `has_object` that there is one.
     """
 
     parameters: Sequence[Parameter]
-    names: Names
+    names: PhpNames
     has_object: bool
     unset: bool
 
@@ -73,17 +73,16 @@ def parameters(function: Node) -> Iterator[Parameter]:
         if kind is not None and kind.type == "optional_type":
             words.add("null")
         simple = {word.lower() if word.lower() in BUILT_IN else word.rpartition("\\")[2] for word in words}
-        yield Parameter(
-            text_of(named), frozenset(simple), declared.child_by_field_name("default_value"), declared.type == "variadic_parameter"
-        )
+        default = declared.child_by_field_name("default_value")
+        yield Parameter(text_of(named), frozenset(simple), default, declared.type == "variadic_parameter")
 
 
-def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
+def plan_features(inputs: PhpInputs, depth: int) -> tuple[FeaturePlan, ...]:
     """Return the features of a function, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
     return nearest(_plans(inputs, depth))
 
 
-def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
+def _plans(inputs: PhpInputs, depth: int) -> Iterator[FeaturePlan]:
     for parameter in inputs.parameters:
         yield from _argument(parameter, inputs.names)
     for parameter in inputs.parameters:
@@ -105,7 +104,7 @@ def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
         yield from _both(f"$GLOBALS[{name[1:]}]", Origin.GLOBAL, name)
 
 
-def _argument(parameter: Parameter, names: Names) -> Iterator[FeaturePlan]:
+def _argument(parameter: Parameter, names: PhpNames) -> Iterator[FeaturePlan]:
     if parameter.is_variadic:
         yield _length(parameter.name, Origin.ARGUMENT, f"count({parameter.name})")
         return
@@ -119,7 +118,7 @@ def _argument(parameter: Parameter, names: Names) -> Iterator[FeaturePlan]:
         yield FeaturePlan(f"{parameter.name}->name", Origin.ARGUMENT, Load.TYPE, f"enum {parameter.name}", category=True)
 
 
-def _length_name(parameter: Parameter, names: Names) -> str:
+def _length_name(parameter: Parameter, names: PhpNames) -> str:
     if parameter.types and parameter.types <= {"string", "null"}:
         return f"strlen({parameter.name})"
     if parameter.types & {"array", "iterable"} or parameter.types & _COLLECTIONS or parameter.name in names.iterated | names.counted:
@@ -136,7 +135,7 @@ def _length(path: str, origin: Origin, name: str) -> FeaturePlan:
     return FeaturePlan(name, origin, Load.UNSIGNED, f"length {path}")
 
 
-def _derived(parameter: Parameter, names: Names) -> Iterator[FeaturePlan]:
+def _derived(parameter: Parameter, names: PhpNames) -> Iterator[FeaturePlan]:
     """Yield what can be told of a parameter beyond its own number or length, where the body asks for it."""
     name = parameter.name
     is_text = not parameter.types or bool(parameter.types & {"string", "mixed"})

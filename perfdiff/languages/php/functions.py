@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 
 from tree_sitter import Node
@@ -15,17 +15,17 @@ from perfdiff.languages.php.facts import (
     ANONYMOUS,
     CLOSURE,
     MAIN,
-    ClassFacts,
     FileFacts,
-    FunctionFacts,
     ImportFacts,
+    PhpClassFacts,
+    PhpFunctionFacts,
     ValueFacts,
 )
-from perfdiff.languages.php.features import Inputs, parameters, plan_features
+from perfdiff.languages.php.features import PhpInputs, parameters, plan_features
 from perfdiff.languages.php.meaning import body_of, fingerprint
-from perfdiff.languages.php.names import Inner, Names
-from perfdiff.languages.php.naming import CLASS, Around, Section, sections
-from perfdiff.languages.php.sources import SourceFile
+from perfdiff.languages.php.names import InnerDeclaration, PhpNames
+from perfdiff.languages.php.naming import CLASS, Around, NamespaceSection, sections
+from perfdiff.languages.php.sources import PhpFile
 from perfdiff.languages.php.syntax import CLASSES, CLOSURES, declares, engine_lines, lines_of_comments, parse
 from perfdiff.languages.protocol import FunctionDefinition
 from perfdiff.languages.stretches import stretches
@@ -39,7 +39,7 @@ _CONSTRUCTORS = frozenset(("__construct", "__unserialize", "__wakeup"))
 _MOST_HEAD = 120  # characters of a parameter list that are shown
 
 
-def file_facts(source: SourceFile, depth: int) -> FileFacts:
+def file_facts(source: PhpFile, depth: int) -> FileFacts:
     """Return the facts of one file; where it cannot be parsed as a whole, why, and what can be told of the rest."""
     data = as_ascii(source.data)
     root = parse(data)
@@ -66,7 +66,7 @@ class _File:
         self._file, self._data, self._depth = file, data, depth
         self._counts: Counter[str] = Counter()
         self._comments: frozenset[int] = frozenset()
-        self.functions, self.classes = list[FunctionFacts](), list[ClassFacts]()
+        self.functions, self.classes = list[PhpFunctionFacts](), list[PhpClassFacts]()
         self.values, self.imports = list[ValueFacts](), list[ImportFacts]()
         self.is_strict = False
 
@@ -75,11 +75,11 @@ class _File:
         self._comments = lines_of_comments(root, self._data)
         parts = sections(root, self._file)
         self.is_strict = declarations.is_strict(root)
-        references, inside = [], list[Inner]()
+        references, inside = [], list[InnerDeclaration]()
         for section in parts:
             self._imports(section)
             around = Around(section)
-            names = Names(around, Expressions(around, {}), top=True)
+            names = PhpNames(around, Expressions(around, {}), top=True)
             names.read(section.nodes)
             for node in section.nodes:
                 if node.type == "const_declaration":
@@ -90,18 +90,18 @@ class _File:
         keys = self._inside(inside, "", class_level=True)
         self.functions.append(self._main(root, references, keys, inside))
 
-    def _imports(self, section: Section) -> None:
+    def _imports(self, section: NamespaceSection) -> None:
         for imported in section.imports.values():
             # Names of functions and constants are looked up beside those of classes: what they bind is told apart by the kind.
             word = "imported name" if imported.kind == CLASS else f"imported name {imported.kind}"
             entity = Entity(EntityKind.IMPORT, word, imported.name)
             self.imports.append(ImportFacts(f"{self._file}::{imported.name}", entity, imported.target, imported.line))
 
-    def _defined(self, names: Names) -> None:
+    def _defined(self, names: PhpNames) -> None:
         for node, around in names.defined:
             self.values += declarations.defined(node, around)
 
-    def _inside(self, begun_inside: Iterable[Inner], scope: str, *, class_level: bool) -> list[str]:
+    def _inside(self, begun_inside: Iterable[InnerDeclaration], scope: str, *, class_level: bool) -> list[str]:
         """Take in the functions and classes that begin in a stretch of code; return the keys of those that it hands about."""
         keys: list[str] = []
         for begun in begun_inside:
@@ -115,7 +115,7 @@ class _File:
                     keys.append(key)
         return keys
 
-    def _class(self, declared: Inner, scope: str) -> str:
+    def _class(self, declared: InnerDeclaration, scope: str) -> str:
         """Take in a class with its methods, and return its full name."""
         node, section = declared.node, declared.around.section
         named = node.child_by_field_name("name")
@@ -133,9 +133,9 @@ class _File:
         for member in body.named_children if body is not None else ():
             self.values += declarations.members(member, around)
             if member.type == "method_declaration":
-                self._function(Inner(member, around, {}), "")
+                self._function(InnerDeclaration(member, around, {}), "")
             for hook in _hooks(member):
-                self._function(Inner(hook, around, {}), "")
+                self._function(InnerDeclaration(hook, around, {}), "")
         return name
 
     def _numbered(self, name: str) -> str:
@@ -144,7 +144,7 @@ class _File:
         count = self._counts[name.lower()]
         return name if count == 1 else f"{name}#{count}"
 
-    def _function(self, described: Inner, scope: str) -> str:
+    def _function(self, described: InnerDeclaration, scope: str) -> str:
         node, around = described.node, described.around
         is_method = node.type in ("method_declaration", "property_hook")
         plain = CLOSURE if node.type in CLOSURES else _own_name(node)
@@ -155,7 +155,7 @@ class _File:
         else:
             name = around.section.declared(plain)
         name = self._numbered(name)
-        names = Names(around, Expressions(around, dict(described.types)))
+        names = PhpNames(around, Expressions(around, dict(described.types)))
         listed = node.child_by_field_name("parameters")
         names.read(listed.named_children if listed is not None else ())
         returns = names.type_named(node.child_by_field_name("return_type"))
@@ -166,7 +166,7 @@ class _File:
         self._promoted(node, around)
         definition = self._definition(node, name, plain, names)
         owner = around.owner
-        self.functions.append(FunctionFacts(definition, owner, plain if is_method else "", returns, names.references(keys)))
+        self.functions.append(PhpFunctionFacts(definition, owner, plain if is_method else "", returns, names.references(keys)))
         return definition.key
 
     def _promoted(self, node: Node, around: Around) -> None:
@@ -175,13 +175,13 @@ class _File:
             if parameter.type == "property_promotion_parameter":
                 self.values.append(declarations.promoted(parameter, around))
 
-    def _definition(self, node: Node, name: str, plain: str, names: Names) -> FunctionDefinition:
+    def _definition(self, node: Node, name: str, plain: str, names: PhpNames) -> FunctionDefinition:
         first, last = engine_lines(node)
         begins, ends = line(node), node.end_point.row + 1
         body, given = body_of(node), tuple(parameters(node))
         static = child(node, "static_modifier") is not None
         has_object = bool(names.around.owner) and not static and node.type != "function_definition"
-        inputs = Inputs(given, names, has_object, plain.lower() in _CONSTRUCTORS)
+        inputs = PhpInputs(given, names, has_object, plain.lower() in _CONSTRUCTORS)
         return FunctionDefinition(
             key=f"{LANGUAGE}:{name}",
             name=name,
@@ -203,13 +203,13 @@ class _File:
             no_code=self._no_code(begins, ends, names.inner),
         )
 
-    def _main(self, root: Node, names_of_sections: list[Names], keys: list[str], inside: list[Inner]) -> FunctionFacts:
+    def _main(self, root: Node, names_of_sections: list[PhpNames], keys: list[str], inside: list[InnerDeclaration]) -> PhpFunctionFacts:
         name = f"{self._file}::{MAIN}"
         joined = names_of_sections[0]
         for names in names_of_sections[1:]:
             joined = _joined(joined, names)
         last = root.end_point.row + 1
-        inputs = Inputs((), joined, has_object=False, unset=True)
+        inputs = PhpInputs((), joined, has_object=False, unset=True)
         definition = FunctionDefinition(
             key=f"{LANGUAGE}:{name}",
             name=name,
@@ -230,9 +230,9 @@ class _File:
             loads=True,
             declares=declares(root),
         )
-        return FunctionFacts(definition, "", MAIN, "", joined.references(keys))
+        return PhpFunctionFacts(definition, "", MAIN, "", joined.references(keys))
 
-    def _no_code(self, first: int, last: int, inside: Iterable[Inner]) -> tuple[tuple[int, int], ...]:
+    def _no_code(self, first: int, last: int, inside: Iterable[InnerDeclaration]) -> tuple[tuple[int, int], ...]:
         lines = {number for number in self._comments if first <= number <= last}
         for begun in inside:
             begins, ends = line(begun.node), begun.node.end_point.row + 1
@@ -245,9 +245,9 @@ class _File:
         return self._data[start:end].decode("utf-8", "replace")
 
 
-def _joined(first: Names, second: Names) -> Names:
+def _joined(first: PhpNames, second: PhpNames) -> PhpNames:
     """Return what two stretches of the same code name."""
-    for field in fields(Names):
+    for field in fields(PhpNames):
         if isinstance(own := getattr(first, field.name), set | dict):
             own.update(getattr(second, field.name))
     first.inner.extend(second.inner)
@@ -288,18 +288,15 @@ def _signature(node: Node) -> str:
     return text if len(text) <= _MOST_HEAD else f"{text[:_MOST_HEAD]}…"
 
 
-def _without_namesakes(facts: Iterable[FunctionFacts]) -> Iterator[FunctionFacts]:
+def _without_namesakes(functions: Sequence[PhpFunctionFacts]) -> Iterator[PhpFunctionFacts]:
     """Yield the facts, those with an obstacle that the engine cannot tell from another function."""
-    functions = list(facts)
-    counts = Counter(_place(function) for function in functions)
-    for function in functions:
-        shared = counts[_place(function)] > 1 and function.definition.obstacle is None
-        yield (
-            replace(function, definition=replace(function.definition, obstacle=SAME_LINE, features=(), branches=())) if shared else function
-        )
+    counts = Counter(map(_place, functions))
+    for facts in functions:
+        shared = counts[_place(facts)] > 1 and facts.definition.obstacle is None
+        yield replace(facts, definition=replace(facts.definition, obstacle=SAME_LINE, features=(), branches=())) if shared else facts
 
 
-def _place(function: FunctionFacts) -> tuple[str, str]:
+def _place(function: PhpFunctionFacts) -> tuple[str, str]:
     """Return what the engine tells functions of a file by: the line that they begin on, and their name."""
     first, _, name = function.definition.linkage[0].split(" ", 2)
     return first, name

@@ -10,7 +10,7 @@ from pathlib import Path
 from perfdiff.errors import store_errors
 from perfdiff.languages.dependencies import keep, kept
 from perfdiff.languages.php import interpreters, packages
-from perfdiff.languages.php.interpreters import Php
+from perfdiff.languages.php.interpreters import PhpInterpreter
 from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.protocol import Prepared
 from perfdiff.records.schema import Note
@@ -32,7 +32,7 @@ class PhpHome:
 
 
 @dataclass(frozen=True, slots=True)
-class Homes:
+class PhpHomes:
     """Gives the revisions of a project their PHP. `project` is its folder in the user's checkout, `environment` the user's."""
 
     config: PhpConfig
@@ -40,7 +40,7 @@ class Homes:
     environment: Mapping[str, str]
 
     @property
-    def php(self) -> Php:
+    def php(self) -> PhpInterpreter:
         """Return the PHP of all revisions; raise BuildError (`no-php`, `php-unsupported`)."""
         return interpreters.find(self.config.interpreter, self.project, self.environment)
 

@@ -10,8 +10,8 @@ from perfdiff.errors import PerfdiffError
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.check import Check, compiler, loads, loads_ours, refused, told
 from perfdiff.languages.php import engines, extension, start
-from perfdiff.languages.php.homes import Homes
-from perfdiff.languages.php.interpreters import Php
+from perfdiff.languages.php.homes import PhpHomes
+from perfdiff.languages.php.interpreters import PhpInterpreter
 from perfdiff.languages.php.traits import PhpConfig
 
 _OTHER_PHP = "name another PHP as interpreter under [php]"
@@ -20,7 +20,7 @@ _OTHER_PHP = "name another PHP as interpreter under [php]"
 def examine(config: PhpConfig | None, project: Path, cache: Path, variables: Mapping[str, str]) -> Iterator[Check]:
     """Yield what there is for the programs of a project's folder; nothing of it is needed where that is no PHP project."""
     is_needed = config is not None
-    homes = Homes(config or PhpConfig(), project, variables)
+    homes = PhpHomes(config or PhpConfig(), project, variables)
     try:
         php = homes.php
     except PerfdiffError as error:
@@ -37,7 +37,7 @@ def examine(config: PhpConfig | None, project: Path, cache: Path, variables: Map
         yield loads_ours("PHP extension", "PHP", lambda: _start(php, cache, variables), _OTHER_PHP)
 
 
-def _start(php: Php, cache: Path, variables: Mapping[str, str]) -> tuple[Sequence[str], Mapping[str, str]]:
+def _start(php: PhpInterpreter, cache: Path, variables: Mapping[str, str]) -> tuple[Sequence[str], Mapping[str, str]]:
     """Compile our extension, which is kept in `cache` as a comparison would keep it; return what starts PHP with it."""
     driver, runtime_cache = compiler(variables), cache / "runtime"
     module = extension.build(php, runtime_library.build_timed(driver, runtime_cache), driver, runtime_cache)

@@ -11,7 +11,7 @@ from perfdiff.languages.kept import FactsCache
 from perfdiff.languages.php.facts import FileFacts
 from perfdiff.languages.php.functions import file_facts
 from perfdiff.languages.php.linking import link
-from perfdiff.languages.php.sources import SourceFile, source_files
+from perfdiff.languages.php.sources import PhpFile, source_files
 from perfdiff.languages.protocol import Program
 
 
@@ -25,6 +25,6 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, packages: Collec
     return link(facts_cache.facts(_told_by(source, depth), partial(file_facts, source, depth)) for source in source_files(tree, packages))
 
 
-def _told_by(source: SourceFile, depth: int) -> bytes:
+def _told_by(source: PhpFile, depth: int) -> bytes:
     """Return all that a file's facts are made of."""
     return f"{depth}\0{source.file}\0".encode(errors="surrogateescape") + source.data

@@ -28,7 +28,7 @@ echo json_encode([PHP_BINARY, PHP_VERSION, PHP_MAJOR_VERSION, PHP_MINOR_VERSION,
 
 
 @dataclass(frozen=True, slots=True)
-class Php:
+class PhpInterpreter:
     """A PHP, as it says itself.
 
     `config` is the `php-config` of the same build, None where its headers are not installed. `api` is what an extension must have been
@@ -48,7 +48,7 @@ class Php:
         return f"{self.executable} {self.release} {self.api}"
 
 
-def find(named: str | None, project: Path, environment: Mapping[str, str]) -> Php:
+def find(named: str | None, project: Path, environment: Mapping[str, str]) -> PhpInterpreter:
     """Return the PHP of a name or path; of `php` on PATH where none is named, as somebody finds it who stands in `project`.
 
     Raises BuildError: `no-php` where there is none, `php-unsupported` where it is one whose calls cannot be measured.
@@ -66,7 +66,7 @@ def find(named: str | None, project: Path, environment: Mapping[str, str]) -> Ph
 
 
 @functools.lru_cache
-def _described(program: str, path: str) -> Php:
+def _described(program: str, path: str) -> PhpInterpreter:
     try:
         ended = answer([program, *_ASKING, _QUESTION], environment={"PATH": path})
         binary, release, major, minor, is_threaded, api = json.loads(ended.stdout)
@@ -80,7 +80,9 @@ def _described(program: str, path: str) -> Php:
             detail=ended.stderr,
         ) from error
     executable = Path(binary or program).resolve()
-    php = Php(executable, release, (major, minor), is_threaded, api, _config(Path(program), executable, release, (major, minor), path))
+    php = PhpInterpreter(
+        executable, release, (major, minor), is_threaded, api, _config(Path(program), executable, release, (major, minor), path)
+    )
     _check(program, php)
     return php
 
@@ -114,7 +116,7 @@ def _candidates(names: list[str], folders: list[Path], path: str) -> Iterator[Pa
                 yield Path(path_of_program)
 
 
-def _check(program: str, php: Php) -> None:
+def _check(program: str, php: PhpInterpreter) -> None:
     first, last = (".".join(map(str, version)) for version in SUPPORTED)
     if not SUPPORTED[0] <= php.version <= SUPPORTED[1]:
         what = f"PHP {php.release}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from perfdiff.languages.closure import Links, closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
-from perfdiff.languages.php.facts import MAIN, DeclaredKind, FileFacts, FunctionFacts, References, ValueFacts
+from perfdiff.languages.php.facts import MAIN, DeclaredKind, FileFacts, PhpFunctionFacts, PhpReferences, ValueFacts
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
 from perfdiff.records.differences import Entity, EntityKind, SkippedFunction
 
@@ -31,7 +31,7 @@ def link(files: Iterable[FileFacts]) -> Program:
     """Return the program that the facts of all files make."""
     facts = _distinct(sorted(files, key=lambda file: file.file))
     problems = tuple(SkippedFunction(file.file.rpartition("/")[2], file.file, file.problem) for file in facts if file.problem is not None)
-    return _Linker(facts).program(problems)
+    return _PhpLinker(facts).program(problems)
 
 
 def _distinct(files: list[FileFacts]) -> list[FileFacts]:
@@ -42,20 +42,18 @@ def _distinct(files: list[FileFacts]) -> list[FileFacts]:
         return files
     distinct = []
     for file in files:
-        keys = {
-            key: f"php:{file.file}::{key.removeprefix('php:')}" for function in file.functions if (key := function.definition.key) in shared
-        }
+        keys = {key: f"php:{file.file}::{key.removeprefix('php:')}" for facts in file.functions if (key := facts.definition.key) in shared}
         distinct.append(replace(file, functions=tuple(_rekeyed(function, keys) for function in file.functions)) if keys else file)
     return distinct
 
 
-def _rekeyed(function: FunctionFacts, keys: dict[str, str]) -> FunctionFacts:
+def _rekeyed(function: PhpFunctionFacts, keys: dict[str, str]) -> PhpFunctionFacts:
     inner = frozenset(keys.get(key, key) for key in function.references.inner)
     definition = replace(function.definition, key=keys.get(function.definition.key, function.definition.key))
     return replace(function, definition=definition, references=replace(function.references, inner=inner))
 
 
-class _Linker:
+class _PhpLinker:
     def __init__(self, files: list[FileFacts]) -> None:
         self._files = files
         self._classes = Classes(
@@ -63,9 +61,7 @@ class _Linker:
             (function for file in files for function in file.functions),
             (value for file in files for value in file.values),
         )
-        self._mains = {
-            function.definition.file: function.definition.key for file in files for function in file.functions if function.name == MAIN
-        }
+        self._mains = {facts.definition.file: facts.definition.key for file in files for facts in file.functions if facts.name == MAIN}
         self._ends: dict[str, list[str]] = defaultdict(list)
         for name in self._mains:
             self._ends[posixpath.basename(name)].append(name)
@@ -93,7 +89,7 @@ class _Linker:
                 )
         return Program(dict(sorted(functions.items())), dict(sorted(self._declarations.items())), problems)
 
-    def _links(self, references: References, file: str, owner: str) -> Links:
+    def _links(self, references: PhpReferences, file: str, owner: str) -> Links:
         links = Links(calls=set(references.inner))
         classes, visible = self._classes, self._visible(references, owner)
         for candidates in references.functions:
@@ -121,7 +117,7 @@ class _Linker:
         links.uses |= {key for name in references.imports if (key := f"{file}::{name}") in self._imports}
         return links
 
-    def _methods(self, expression: str, name: str, visible: frozenset[str]) -> Iterator[FunctionFacts]:
+    def _methods(self, expression: str, name: str, visible: frozenset[str]) -> Iterator[PhpFunctionFacts]:
         owner = self._classes.type_of(expression)
         if owner and (owner.lower() in self._classes.classes or self._classes.descendants(owner)):
             yield from self._classes.methods(owner, name)
@@ -133,7 +129,7 @@ class _Linker:
             named = [method for method in named if method.owner.lower() in visible]
         yield from named
 
-    def _visible(self, references: References, owner: str) -> frozenset[str]:
+    def _visible(self, references: PhpReferences, owner: str) -> frozenset[str]:
         """Return the classes whose objects a function may hold, as far as it names them."""
         named = {name.lower() for name in references.classes} | ({owner.lower()} if owner else set())
         named |= {owner_class.lower() for expression, _ in references.methods if (owner_class := self._classes.type_of(expression))}

@@ -51,9 +51,7 @@ def _is_rename(old: str, new: str, renames: Renames) -> bool:
     if not (texts.is_word(old) and texts.is_word(new)):
         return False
     pairs = zip_longest(_parts_of(old)[::-1], _parts_of(new)[::-1])
-    return all(
-        before is not None and other is not None and _is_part_renamed(before, other, renames) for before, other in pairs if before != other
-    )
+    return all(left is not None and right is not None and _is_part_renamed(left, right, renames) for left, right in pairs if left != right)
 
 
 def _is_part_renamed(old: str, new: str, renames: Renames) -> bool:

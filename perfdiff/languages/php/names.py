@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from tree_sitter import Node
 
 from perfdiff.languages.php.expressions import CALLS, MEMBERS, NAMES, THIS, Expressions, constant_text
-from perfdiff.languages.php.facts import Member, References
+from perfdiff.languages.php.facts import Member, PhpReferences
 from perfdiff.languages.php.inclusions import written_path
 from perfdiff.languages.php.naming import BUILT_IN, CLASS, CONSTANT, FUNCTION, SUPERGLOBALS, Around
 from perfdiff.languages.php.syntax import CLASSES, CLOSURES, COMMENT, spine
@@ -42,7 +42,7 @@ _ITERATING = ("getIterator", "current", "key", "next", "rewind", "valid")
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class InnerDeclaration:
     """A function or class that begins in a stretch of code, with what it stands in and the types of variables that it sees."""
 
     node: Node
@@ -51,11 +51,11 @@ class Inner:
 
 
 @dataclass
-class Names:
+class PhpNames:
     """What a walk over one stretch of code found. `top` tells that its variables are everybody's."""
 
     around: Around
-    known: Expressions  # the types of its variables
+    expressions: Expressions  # the types of its variables
     top: bool = False
     functions: set[str] = field(default_factory=set)
     methods: set[Member] = field(default_factory=set)
@@ -69,7 +69,7 @@ class Names:
     handed: set[str] = field(default_factory=set)
     included: set[str] = field(default_factory=set)
     imports: set[str] = field(default_factory=set)
-    inner: list[Inner] = field(default_factory=list)
+    inner: list[InnerDeclaration] = field(default_factory=list)
     defined: list[tuple[Node, Around]] = field(default_factory=list)  # calls of `define`
     paths: dict[str, None] = field(default_factory=dict)  # values that are read, as the sheet of probes has them
     iterated: set[str] = field(default_factory=set)
@@ -83,10 +83,10 @@ class Names:
         for node in nodes:
             self._visit(node)
 
-    def references(self, inner: Iterable[str] = ()) -> References:
+    def references(self, inner: Iterable[str] = ()) -> PhpReferences:
         """Return what was found as values."""
-        named = {field.name: frozenset(getattr(self, field.name)) for field in fields(References) if field.name != "inner"}
-        return References(**named, inner=frozenset(inner))
+        named = {field.name: frozenset(getattr(self, field.name)) for field in fields(PhpReferences) if field.name != "inner"}
+        return PhpReferences(**named, inner=frozenset(inner))
 
     def named_class(self, node: Node | None) -> str:
         """Return the full name of the class that a node names, and take note of it; "" where it names none."""
@@ -119,7 +119,7 @@ class Names:
         """Leave out what names nothing that runs."""
 
     def _inner(self, node: Node) -> None:
-        self.inner.append(Inner(node, self.around, dict(self.known.types) if node.type in CLOSURES else {}))
+        self.inner.append(InnerDeclaration(node, self.around, dict(self.expressions.types) if node.type in CLOSURES else {}))
         for part in node.children:
             if node.type in CLASSES and part.type == "arguments":
                 self._visit(part)
@@ -134,14 +134,14 @@ class Names:
             self._built_in(name.lstrip("\\").lower(), node, arguments)
         elif function is not None:
             self._visit(function)
-            self.methods.add((self.known.type_of(function), "__invoke"))
+            self.methods.add((self.expressions.type_of(function), "__invoke"))
         self._call_arguments(node)
 
     def _built_in(self, name: str, node: Node, arguments: list[Node]) -> None:
         self.methods.update(("", method) for method in _BUILT_IN_CALLS.get(name, ()))
         if name == "define":
             self.defined.append((node, self.around))
-        paths = [path for argument in arguments if (path := self.known.path_of(argument)) is not None]
+        paths = [path for argument in arguments if (path := self.expressions.path_of(argument)) is not None]
         if name in _COUNTING:
             self.counted.update(paths[:1])
         if name in _WALKING:
@@ -162,10 +162,10 @@ class Names:
         target, name = node.child_by_field_name("object"), node.child_by_field_name("name")
         assert target is not None, "a method is called on something"
         self._visit(target)
-        if (path := self.known.path_of(target)) is not None:
+        if (path := self.expressions.path_of(target)) is not None:
             self.asked.add(path)
         if name is not None and name.type == "name":
-            self.methods.add((self.known.type_of(target), text_of(name)))
+            self.methods.add((self.expressions.type_of(target), text_of(name)))
         elif name is not None:
             self._visit(name)
         self._call_arguments(node)
@@ -184,7 +184,7 @@ class Names:
         if scope is None or scope.type in (*NAMES, "relative_scope"):
             return self.named_class(scope)
         self._visit(scope)
-        return self.known.type_of(scope)
+        return self.expressions.type_of(scope)
 
     def _touch(self, node: Node, *, writes: bool = False) -> None:
         """Take note of a value that is read or written."""
@@ -194,8 +194,8 @@ class Names:
             assert target is not None, "a property is some object's"
             self._visit(target)
             if name is not None and name.type == "name":
-                (self.writes if writes else self.reads).add((self.known.type_of(target), text_of(name)))
-                self.methods.add((self.known.type_of(target), "__set" if writes else "__get"))
+                (self.writes if writes else self.reads).add((self.expressions.type_of(target), text_of(name)))
+                self.methods.add((self.expressions.type_of(target), "__set" if writes else "__get"))
                 self._path(node)
             elif name is not None:
                 self._visit(name)
@@ -208,7 +208,7 @@ class Names:
             target, *keys = node.named_children
             self._touch(target, writes=writes)
             self.read(keys)
-            self.methods.add((self.known.type_of(target), "offsetSet" if writes else "offsetGet"))
+            self.methods.add((self.expressions.type_of(target), "offsetSet" if writes else "offsetGet"))
             self._path(node)
             if text_of(target) == "$GLOBALS" and keys and (key := constant_text(keys[0])) is not None:
                 (self.writes_globals if writes else self.reads_globals).add(f"${key}")
@@ -228,7 +228,7 @@ class Names:
             (self.writes_globals if writes else self.reads_globals).add(name)
 
     def _path(self, node: Node) -> None:
-        if (path := self.known.path_of(node)) is not None:
+        if (path := self.expressions.path_of(node)) is not None:
             self.paths[path] = None
 
     def _class_constant(self, node: Node) -> None:
@@ -265,7 +265,7 @@ class Names:
         if left is not None:
             self._visit(left)
         if operator == "instanceof" and right is not None and left is not None:
-            if (path := self.known.path_of(left)) is not None:
+            if (path := self.expressions.path_of(left)) is not None:
                 self.asked.add(path)
             if right.type in NAMES:
                 self.named_class(right)
@@ -280,7 +280,7 @@ class Names:
         if kind is not None:
             classes = [self.named_class(type_node) for type_node in _types(kind)]
             if name is not None and len(classes) == 1:
-                self.known.types[text_of(name)] = classes[0]
+                self.expressions.types[text_of(name)] = classes[0]
         body = node.child_by_field_name("body")
         if body is not None:
             self._visit(body)
@@ -295,8 +295,8 @@ class Names:
             self._touch(left, writes=False)
         self._touch(left, writes=True)
         if left.type == "variable_name" and right is not None:
-            name, assigned = text_of(left), self.known.type_of(right)
-            self.known.types[name] = assigned if self.known.types.get(name, assigned) == assigned else ""
+            name, assigned = text_of(left), self.expressions.type_of(right)
+            self.expressions.types[name] = assigned if self.expressions.types.get(name, assigned) == assigned else ""
 
     def _update(self, node: Node) -> None:
         for operand in node.named_children:
@@ -310,9 +310,9 @@ class Names:
     def _foreach(self, node: Node) -> None:
         source, target, *rest = [part for part in node.named_children if part.type != COMMENT]
         self._visit(source)
-        if (path := self.known.path_of(source)) is not None:
+        if (path := self.expressions.path_of(source)) is not None:
             self.iterated.add(path)
-        self.methods.update((self.known.type_of(source), name) for name in _ITERATING)
+        self.methods.update((self.expressions.type_of(source), name) for name in _ITERATING)
         self._touch(target, writes=True)
         self.read(rest)
 
@@ -326,7 +326,7 @@ class Names:
         self.read(node.named_children)
 
     def _clone(self, node: Node) -> None:
-        self.methods.update((self.known.type_of(cloned), "__clone") for cloned in node.named_children[:1])
+        self.methods.update((self.expressions.type_of(cloned), "__clone") for cloned in node.named_children[:1])
         self.read(node.named_children)
 
     def _interpolated(self, node: Node) -> None:
@@ -340,7 +340,7 @@ class Names:
             owner, name = elements[0][0], constant_text(elements[1][0])
             if name is not None and _WORD.fullmatch(name):
                 written = constant_text(owner)
-                self.methods.add((written.lstrip("\\") if written else self.known.type_of(owner), name))
+                self.methods.add((written.lstrip("\\") if written else self.expressions.type_of(owner), name))
         self.read(node.named_children)
 
     def _argument(self, node: Node) -> None:
@@ -355,7 +355,7 @@ class Names:
         class_name = self.type_named(node.child_by_field_name("type"))
         name = node.child_by_field_name("name")
         if class_name and name is not None and node.type != "variadic_parameter":
-            self.known.types[text_of(name)] = class_name
+            self.expressions.types[text_of(name)] = class_name
         default = node.child_by_field_name("default_value")
         if default is not None:
             self._visit(default)
@@ -366,53 +366,53 @@ class Names:
             self.imports.add(imported.name)
 
 
-_VISITS: dict[str, Callable[[Names, Node], object]] = {
-    "attribute_list": Names._skip,
-    "namespace_use_declaration": Names._skip,
-    "declare_statement": Names._skip,
-    "text_interpolation": Names._skip,
-    "function_definition": Names._inner,
-    "method_declaration": Names._inner,
-    "property_hook": Names._inner,
-    **dict.fromkeys(CLOSURES, Names._inner),
-    **dict.fromkeys(CLASSES, Names._inner),
-    "function_call_expression": Names._function_call,
-    **dict.fromkeys(CALLS, Names._method_call),
-    "scoped_call_expression": Names._scoped_call,
-    **dict.fromkeys(MEMBERS, Names._touch),
-    "scoped_property_access_expression": Names._touch,
-    "subscript_expression": Names._touch,
-    "variable_name": Names._variable,
-    "class_constant_access_expression": Names._class_constant,
-    "object_creation_expression": Names._create,
-    "name": Names._name,
-    "qualified_name": Names._name,
-    "binary_expression": Names._binary,
-    "named_type": Names.type_named,
-    "catch_clause": Names._catch,
-    "assignment_expression": Names._assign,
-    "augmented_assignment_expression": Names._assign,
-    "reference_assignment_expression": Names._assign,
-    "update_expression": Names._update,
-    "unset_statement": Names._unset,
-    "foreach_statement": Names._foreach,
-    "global_declaration": Names._global,
-    "include_expression": Names._include,
-    "include_once_expression": Names._include,
-    "require_expression": Names._include,
-    "require_once_expression": Names._include,
-    "clone_expression": Names._clone,
-    "encapsed_string": Names._interpolated,
-    "heredoc": Names._interpolated,
-    "array_creation_expression": Names._array,
-    "argument": Names._argument,
-    "goto_statement": Names._skip,
-    "named_label_statement": Names._skip,
-    "simple_parameter": Names._parameter,
-    "variadic_parameter": Names._parameter,
-    "property_promotion_parameter": Names._parameter,
-    "base_clause": Names._class_words,
-    "class_interface_clause": Names._class_words,
+_VISITS: dict[str, Callable[[PhpNames, Node], object]] = {
+    "attribute_list": PhpNames._skip,
+    "namespace_use_declaration": PhpNames._skip,
+    "declare_statement": PhpNames._skip,
+    "text_interpolation": PhpNames._skip,
+    "function_definition": PhpNames._inner,
+    "method_declaration": PhpNames._inner,
+    "property_hook": PhpNames._inner,
+    **dict.fromkeys(CLOSURES, PhpNames._inner),
+    **dict.fromkeys(CLASSES, PhpNames._inner),
+    "function_call_expression": PhpNames._function_call,
+    **dict.fromkeys(CALLS, PhpNames._method_call),
+    "scoped_call_expression": PhpNames._scoped_call,
+    **dict.fromkeys(MEMBERS, PhpNames._touch),
+    "scoped_property_access_expression": PhpNames._touch,
+    "subscript_expression": PhpNames._touch,
+    "variable_name": PhpNames._variable,
+    "class_constant_access_expression": PhpNames._class_constant,
+    "object_creation_expression": PhpNames._create,
+    "name": PhpNames._name,
+    "qualified_name": PhpNames._name,
+    "binary_expression": PhpNames._binary,
+    "named_type": PhpNames.type_named,
+    "catch_clause": PhpNames._catch,
+    "assignment_expression": PhpNames._assign,
+    "augmented_assignment_expression": PhpNames._assign,
+    "reference_assignment_expression": PhpNames._assign,
+    "update_expression": PhpNames._update,
+    "unset_statement": PhpNames._unset,
+    "foreach_statement": PhpNames._foreach,
+    "global_declaration": PhpNames._global,
+    "include_expression": PhpNames._include,
+    "include_once_expression": PhpNames._include,
+    "require_expression": PhpNames._include,
+    "require_once_expression": PhpNames._include,
+    "clone_expression": PhpNames._clone,
+    "encapsed_string": PhpNames._interpolated,
+    "heredoc": PhpNames._interpolated,
+    "array_creation_expression": PhpNames._array,
+    "argument": PhpNames._argument,
+    "goto_statement": PhpNames._skip,
+    "named_label_statement": PhpNames._skip,
+    "simple_parameter": PhpNames._parameter,
+    "variadic_parameter": PhpNames._parameter,
+    "property_promotion_parameter": PhpNames._parameter,
+    "base_clause": PhpNames._class_words,
+    "class_interface_clause": PhpNames._class_words,
 }
 
 

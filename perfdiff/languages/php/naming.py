@@ -22,7 +22,7 @@ BUILT_IN = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class UseImport:
     """A name that `use` binds: what kind of thing (`class`, `function`, `const`), and its full name."""
 
     kind: str
@@ -32,12 +32,12 @@ class Imported:
 
 
 @dataclass(slots=True)
-class Section:
+class NamespaceSection:
     """A stretch of a file that is in one namespace, with what is imported there; `nodes` are its statements."""
 
     file: str
     namespace: str
-    imports: dict[tuple[str, str], Imported] = field(default_factory=dict)  # by kind and name, in lower case but for constants
+    imports: dict[tuple[str, str], UseImport] = field(default_factory=dict)  # by kind and name, in lower case but for constants
     nodes: list[Node] = field(default_factory=list)
 
     def declared(self, name: str) -> str:
@@ -56,7 +56,7 @@ class Section:
         """Return the full names that a constant may have."""
         return self._either(CONSTANT, name)
 
-    def imported(self, kind: str, name: str) -> Imported | None:
+    def imported(self, kind: str, name: str) -> UseImport | None:
         """Return the import that a name begins with."""
         first, rest = name.partition("\\")[::2]
         kind = CLASS if rest else kind
@@ -79,23 +79,23 @@ class Section:
         return self.declared(name)
 
 
-def sections(root: Node, file: str) -> list[Section]:
+def sections(root: Node, file: str) -> list[NamespaceSection]:
     """Return the stretches of a file by namespace, each with what is imported anywhere in it."""
-    sections = [Section(file, "")]
+    sections = [NamespaceSection(file, "")]
     for node in root.children:
         if node.type == "namespace_definition":
-            sections.append(Section(file, _plain(node.child_by_field_name("name"))))
+            sections.append(NamespaceSection(file, _plain(node.child_by_field_name("name"))))
             body = node.child_by_field_name("body")
             if body is not None:
                 for statement in body.named_children:
                     _take(statement, sections[-1])
-                sections.append(Section(file, ""))
+                sections.append(NamespaceSection(file, ""))
         else:
             _take(node, sections[-1])
     return sections
 
 
-def _take(node: Node, section: Section) -> None:
+def _take(node: Node, section: NamespaceSection) -> None:
     if node.type == "namespace_use_declaration":
         for imported in _imports(node):
             name = imported.name if imported.kind == CONSTANT else imported.name.lower()
@@ -104,7 +104,7 @@ def _take(node: Node, section: Section) -> None:
         section.nodes.append(node)
 
 
-def _imports(node: Node) -> Iterator[Imported]:
+def _imports(node: Node) -> Iterator[UseImport]:
     group = node.child_by_field_name("body")
     prefix = f"{_plain(child(node, 'namespace_name'))}\\" if group is not None else ""
     kind = _kind(node) or CLASS
@@ -113,7 +113,7 @@ def _imports(node: Node) -> Iterator[Imported]:
             alias = clause.child_by_field_name("alias")
             named = next((part for part in clause.named_children if part.type in ("qualified_name", "name", "namespace_name")), None)
             target = prefix + _plain(named)
-            yield Imported(_kind(clause) or kind, text_of(alias) or target.rpartition("\\")[2], target, line(clause))
+            yield UseImport(_kind(clause) or kind, text_of(alias) or target.rpartition("\\")[2], target, line(clause))
 
 
 def _kind(node: Node) -> str | None:
@@ -128,7 +128,7 @@ def _plain(node: Node | None) -> str:
 class Around:
     """What code stands in: its stretch of the file, the full name of its class and of that one's parent ("" where there is none)."""
 
-    section: Section
+    section: NamespaceSection
     owner: str = ""
     parent: str = ""
 

@@ -10,14 +10,14 @@ from perfdiff.config import Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.interpreter_parts import InterpreterParts
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
 from perfdiff.languages.php import places as counted_places
-from perfdiff.languages.php.engines import Engine
-from perfdiff.languages.php.homes import Homes
+from perfdiff.languages.php.engines import PhpEngine
+from perfdiff.languages.php.homes import PhpHomes
 from perfdiff.languages.php.index import index as index_program
 from perfdiff.languages.php.matching import match as match_programs
-from perfdiff.languages.php.places import Host
+from perfdiff.languages.php.places import PhpLineCounter
 from perfdiff.languages.php.sources import aliases_in, source_files
 from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.protocol import (
@@ -55,7 +55,7 @@ class Php(Language):
     def __init__(self, config: PhpConfig, around: Surroundings) -> None:
         self._environment, self._scripts = around.environment, around.cache / "scripts"
         self._parts = InterpreterParts.of(self.name, around)
-        self._homes = Homes(config, around.project, around.environment)
+        self._homes = PhpHomes(config, around.project, around.environment)
         self.workplace: Workplace | None = self._homes
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
@@ -120,16 +120,16 @@ class Php(Language):
         places = self._places(built, built.beside / "lines.sheet")
         return replace(places, places=owners.named(places.places, self.index(built, depth=0).functions.values()))
 
-    def _places(self, built: PlainBuild, lines: Path) -> Places:
+    def _places(self, built: PlainBuild, lines: Path) -> InterpretedPlaces:
         """Return the lines of a tree, and write which they are to a sheet."""
         php = self._homes.php
         module = extension.build_lines(php, self._parts.compiler(built), self._parts.cache)
-        host = Host(php.executable, module, self._given(built))
+        host = PhpLineCounter(php.executable, module, self._given(built))
         return counted_places.places(built.tree, [source.file for source in source_files(built.tree)], host, lines)
 
     def _given(self, built: PlainBuild) -> dict[str, str]:
         """Return the variables that runs of a build have without us."""
         return {**self._environment, **self.variables(built, self._environment)}
 
-    def _engine(self, built: PlainBuild) -> Engine:
+    def _engine(self, built: PlainBuild) -> PhpEngine:
         return engines.ask(homes.read(built.beside).executable, self._given(built))

@@ -11,8 +11,8 @@ from pathlib import Path
 from perfdiff import temporary
 from perfdiff.errors import RecordingError
 from perfdiff.languages import counted_code
-from perfdiff.languages.counted_code import Code, Laid
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.counted_code import CountedCode, Laid
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.php import start
 
 _DESCRIBE = "PERFDIFF_DESCRIBE"
@@ -22,7 +22,7 @@ _CLOSURE = "{closure"
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class PhpLineCounter:
     """What runs a tree: a PHP, and the extension that counts lines under it (`extension.build_lines`).
 
     `environment` are the variables that runs have without us.
@@ -33,7 +33,7 @@ class Host:
     environment: Mapping[str, str]
 
 
-def places(tree: Path, files: Sequence[str], host: Host, sheet: Path) -> Places:
+def places(tree: Path, files: Sequence[str], host: PhpLineCounter, sheet: Path) -> InterpretedPlaces:
     """Return the places of a tree, the same in each run of its programs on `host`; write what tells a process of them to `sheet`.
 
     `files` are the paths in the tree of the files whose lines are counted. Files that PHP cannot compile have no places. Raises
@@ -45,7 +45,7 @@ def places(tree: Path, files: Sequence[str], host: Host, sheet: Path) -> Places:
     return counted_code.places(Laid(tree, {}), codes, _text, sheet, variables)
 
 
-def _codes(tree: Path, files: Sequence[str], host: Host) -> dict[str, list[Code]]:
+def _codes(tree: Path, files: Sequence[str], host: PhpLineCounter) -> dict[str, list[CountedCode]]:
     """Return the functions of each file that compiles, as the engine tells them."""
     named = {str(tree / file): file for file in files if "\n" not in file and "\t" not in file}
     with temporary.folder() as room:
@@ -70,9 +70,9 @@ def _codes(tree: Path, files: Sequence[str], host: Host) -> dict[str, list[Code]
             ) from error
 
 
-def _parsed(text: str, named: Mapping[str, str]) -> dict[str, list[Code]]:
-    codes: dict[str, list[Code]] = {}
-    inside: list[Code] = []
+def _parsed(text: str, named: Mapping[str, str]) -> dict[str, list[CountedCode]]:
+    codes: dict[str, list[CountedCode]] = {}
+    inside: list[CountedCode] = []
     for row in text.split("\n"):
         kind, *fields = row.split("\t")
         if kind == "F":
@@ -80,7 +80,7 @@ def _parsed(text: str, named: Mapping[str, str]) -> dict[str, list[Code]]:
         elif kind == "C":
             first, last, owner, name, lines = fields
             function = name if not owner or _CLOSURE in name else f"{owner}::{name}"
-            inside.append(Code(int(first), int(last), name, function, sorted(set(map(int, lines.split())))))
+            inside.append(CountedCode(int(first), int(last), name, function, sorted(set(map(int, lines.split())))))
     return codes
 
 

@@ -20,16 +20,16 @@ _AUTOLOADER, _COMPOSER = "autoload.php", "composer"
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFile:
+class PhpFile:
     """One PHP file; `file` is relative to the tree."""
 
     file: str
     data: bytes
 
 
-def source_files(tree: Path, packages: Collection[str] = ()) -> tuple[SourceFile, ...]:
+def source_files(tree: Path, packages: Collection[str] = ()) -> tuple[PhpFile, ...]:
     """Return the project's PHP files in order of their paths, and those of some `packages` (`vendor/name`) that Composer laid there."""
-    sources = (SourceFile(file, (tree / file).read_bytes()) for file in _files(tree, packages))
+    sources = (PhpFile(file, (tree / file).read_bytes()) for file in _files(tree, packages))
     return tuple(source for source in sources if _is_php(source.file, source.data))
 
 

@@ -17,7 +17,7 @@ _WORD = re.compile(r"\$?[A-Za-z_\x80-\U0010ffff][\w\\]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PhpTextParts:
     """The tokens of a definition, part by part."""
 
     signature: tuple[str, ...]
@@ -29,18 +29,18 @@ class Parts:
         return (*self.signature, *self.body)
 
 
-def parts(definition: FunctionDefinition) -> Parts:
+def parts(definition: FunctionDefinition) -> PhpTextParts:
     """Return the tokens of a definition's text, without the bodies of functions inside it."""
     if definition.linkage[0].endswith(f" {MAIN}"):
-        return Parts((), tuple(plain(words(parse(definition.text.encode())))))
+        return PhpTextParts((), tuple(plain(words(parse(definition.text.encode())))))
     node = _function(definition.text)
     if node is None:
-        return Parts((), tuple(definition.text.split()))
+        return PhpTextParts((), tuple(definition.text.split()))
     body = body_of(node)
     tokens = plain(words(node))
     behind = [part for part in node.children if body is not None and part.start_byte >= body.start_byte]
     inside = plain(word for part in behind for word in words(part))
-    return Parts(tuple(tokens[: len(tokens) - len(inside)]), tuple(inside))
+    return PhpTextParts(tuple(tokens[: len(tokens) - len(inside)]), tuple(inside))
 
 
 def _function(text: str) -> Node | None:

@@ -6,18 +6,18 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from perfdiff.languages.digest import digest
-from perfdiff.languages.python.facts import ClassFacts, VariableFacts
-from perfdiff.languages.python.functions import Scope, references
+from perfdiff.languages.python.facts import PythonClassFacts, VariableFacts
+from perfdiff.languages.python.functions import FunctionScope, references
 from perfdiff.languages.python.meaning import fingerprint
-from perfdiff.languages.python.names import Held, Names, dotted_name
+from perfdiff.languages.python.names import Assignment, PythonNames, dotted_name
 
 _MOST_TEXT = 40  # characters of a value that are said when it changes
 _SLOTS = "__slots__"
 
 
-def variables(names: Names, scope: Scope) -> Iterator[VariableFacts]:
+def variables(names: PythonNames, scope: FunctionScope) -> Iterator[VariableFacts]:
     """Yield the variables of a module's level and the attributes of its classes, each with all values that it is given there."""
-    groups: dict[tuple[str, str], list[Held]] = {}
+    groups: dict[tuple[str, str], list[Assignment]] = {}
     for variable in names.held:
         if variable.name != _SLOTS or not variable.owner:
             groups.setdefault((variable.owner, variable.name), []).append(variable)
@@ -36,7 +36,7 @@ def variables(names: Names, scope: Scope) -> Iterator[VariableFacts]:
         )
 
 
-def classes(names: Names, scope: Scope) -> Iterator[ClassFacts]:
+def classes(names: PythonNames, scope: FunctionScope) -> Iterator[PythonClassFacts]:
     """Yield the classes of a module, those inside classes included; of two of one name, the first."""
     seen: set[str] = set()
     for node, qualname in names.classes:
@@ -44,18 +44,10 @@ def classes(names: Names, scope: Scope) -> Iterator[ClassFacts]:
             continue
         seen.add(qualname)
         heads = [*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)]
-        slots = [
-            variable.value
-            for variable in names.held
-            if variable.owner == qualname and variable.name == _SLOTS and variable.value is not None
-        ]
-        fields = [
-            statement.target.id
-            for statement in node.body
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-        ]
+        slots = [held.value for held in names.held if held.owner == qualname and held.name == _SLOTS and held.value is not None]
+        fields = [part.target.id for part in node.body if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)]
         words = [fingerprint(*heads), *(str(keyword.arg) for keyword in node.keywords), "slots", fingerprint(*slots), *fields]
-        yield ClassFacts(
+        yield PythonClassFacts(
             qualname=qualname,
             line=node.lineno,
             bases=tuple(text for base in node.bases if (text := dotted_name(base)) is not None),
@@ -65,13 +57,13 @@ def classes(names: Names, scope: Scope) -> Iterator[ClassFacts]:
         )
 
 
-def _names_in(values: Iterable[ast.expr], around: Names) -> Names:
-    used = Names(around.module, around.is_package)
+def _names_in(values: Iterable[ast.expr], around: PythonNames) -> PythonNames:
+    used = PythonNames(around.module, around.is_package)
     used.read(values)
     return used
 
 
-def _value(held: Held) -> str:
+def _value(held: Assignment) -> str:
     return fingerprint(held.value) if held.value is not None else ""
 
 

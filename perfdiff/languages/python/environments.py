@@ -37,7 +37,7 @@ _HASH_SEED = "0"  # no randomisation: sets are walked through in the same order 
 
 
 @dataclass(frozen=True, slots=True)
-class Environment:
+class ProjectEnvironment:
     """The environment of a built revision, which was made in a folder, and serves there alone.
 
     `packages` is the set of packages in the cache that it shares with others, if any; `borrowed` are the folders of the user's own packages
@@ -59,7 +59,7 @@ class Environment:
         return (self.layout.site_packages, *((self.packages.site_packages,) if self.packages else ()), *self.borrowed)
 
 
-_HELD = tuple(part.name for part in fields(Environment))  # of a kept build, whose record has no others
+_HELD = tuple(part.name for part in fields(ProjectEnvironment))  # of a kept build, whose record has no others
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class Environments:
             command = ""
             if not self._lies_ready(project):
                 command = backends.installation(project, is_prepared=backend is not None, is_editable=self.config.editable)
-            keep(beside / _RECORD, Environment(beside.resolve(), venv, shared, borrowed, interpreter.release, {}))
+            keep(beside / _RECORD, ProjectEnvironment(beside.resolve(), venv, shared, borrowed, interpreter.release, {}))
         tools = backend.variables(environment) if backend else {}
         led = {**variables(venv, {**environment, **tools}), **pip.variables(self.cache), "PYTHONPATH": tools.get("PYTHONPATH", "")}
         return Prepared(led, command)
@@ -162,9 +162,9 @@ class Environments:
         return not project.is_packaged or (project.lies_ready and self.config.editable is None)
 
 
-def read(beside: Path) -> Environment:
+def read(beside: Path) -> ProjectEnvironment:
     """Return the environment that lies in the folder of a build; raise StoreError (`damaged-build`) where that cannot be read."""
-    return kept(Environment, beside / _RECORD, "the environment kept in")
+    return kept(ProjectEnvironment, beside / _RECORD, "the environment kept in")
 
 
 def are_alike(base: Path, head: Path) -> bool:
@@ -173,7 +173,7 @@ def are_alike(base: Path, head: Path) -> bool:
     return first == second
 
 
-def _held(environment: Environment) -> Iterator[tuple[str, bytes]]:
+def _held(environment: ProjectEnvironment) -> Iterator[tuple[str, bytes]]:
     """Yield what lies in an environment by its path, but for byte code, which was compiled of what does; trees go by no name."""
     own, top = os.fsencode(environment.made_in), environment.layout.folder
     for folder, folders, names in os.walk(top):
@@ -218,7 +218,7 @@ def _installed(
         return None, interpreter.own_packages
 
 
-def _notes(own: Environment, uncompiled: Sequence[Uncompiled], tree: Path) -> Iterator[Note]:
+def _notes(own: ProjectEnvironment, uncompiled: Sequence[Uncompiled], tree: Path) -> Iterator[Note]:
     if own.borrowed:
         yield Note(
             "python-packages",

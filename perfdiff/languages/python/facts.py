@@ -20,7 +20,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class References:
+class PythonReferences:
     """What a piece of code names. Dotted names are as written: `json.loads`.
 
     `free` begin at names that it does not bind itself, `own` at its own object (the part behind `self.`), `inherited` at `super()`; `loose`
@@ -40,7 +40,7 @@ class References:
 
 
 @dataclass(frozen=True, slots=True)
-class FunctionFacts:
+class PythonFunctionFacts:
     """A function; its definition's `uses`, `calls`, `reads` and `writes` are not filled in yet.
 
     `owner` is the qualified name of the class whose method it is, or ""; `decorators` are the dotted names of its decorators.
@@ -49,7 +49,7 @@ class FunctionFacts:
     definition: FunctionDefinition
     owner: str
     decorators: tuple[str, ...]
-    references: References
+    references: PythonReferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +61,11 @@ class VariableFacts:
     line: int
     fingerprint: str
     summary: str
-    references: References
+    references: PythonReferences
 
 
 @dataclass(frozen=True, slots=True)
-class ClassFacts:
+class PythonClassFacts:
     """A class of a module; `bases` are dotted names, `fingerprint` covers bases, decorators, slots and names of fields."""
 
     qualname: str
@@ -73,7 +73,7 @@ class ClassFacts:
     bases: tuple[str, ...]
     fingerprint: str
     summary: str
-    references: References
+    references: PythonReferences
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class ModuleFacts:
     file: str
     module: str
     is_package: bool
-    functions: tuple[FunctionFacts, ...]
-    classes: tuple[ClassFacts, ...]
+    functions: tuple[PythonFunctionFacts, ...]
+    classes: tuple[PythonClassFacts, ...]
     variables: tuple[VariableFacts, ...]
     imports: tuple[Imported, ...]
     problem: str | None = None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from perfdiff.languages.identifiers import names_a_file
 from perfdiff.languages.planning import nearest
 from perfdiff.languages.protocol import FeaturePlan, Load
-from perfdiff.languages.python.names import Names
+from perfdiff.languages.python.names import PythonNames
 from perfdiff.languages.python.normal import last_name
 from perfdiff.records.schema import Origin
 
@@ -36,7 +36,7 @@ _NUMBER, _LENGTH = "number", "length"
 
 
 @dataclass(frozen=True)
-class Inputs:
+class PythonInputs:
     """What a function is given: its parameters, the one among them that is its object, and what its body names.
 
     `unset` tells that the object has no attributes yet when the call begins; `variables` are the module's that it sees, `containers` and
@@ -46,18 +46,18 @@ class Inputs:
     parameters: ast.arguments
     self_name: str | None
     unset: bool
-    names: Names
+    names: PythonNames
     variables: frozenset[str]
     containers: frozenset[str]
     rebound: frozenset[str]
 
 
-def plan_features(inputs: Inputs, depth: int) -> tuple[FeaturePlan, ...]:
+def plan_features(inputs: PythonInputs, depth: int) -> tuple[FeaturePlan, ...]:
     """Return the features of a function, nearest first, at most `MAX_FEATURES`; paths have at most `depth` steps."""
     return nearest(_plans(inputs, depth))
 
 
-def _plans(inputs: Inputs, depth: int) -> Iterator[FeaturePlan]:
+def _plans(inputs: PythonInputs, depth: int) -> Iterator[FeaturePlan]:
     parameters = [parameter for parameter in _parameters(inputs.parameters) if parameter[0].arg != inputs.self_name]
     for parameter, default in parameters:
         kinds = _kinds(parameter.annotation, default)
@@ -103,7 +103,7 @@ def _length(name: str, path: str, origin: Origin) -> FeaturePlan:
     return FeaturePlan(f"len({name})", origin, Load.UNSIGNED, f"{_LENGTH} {path}")
 
 
-def _derived(parameter: ast.arg, names: Names) -> Iterator[FeaturePlan]:
+def _derived(parameter: ast.arg, names: PythonNames) -> Iterator[FeaturePlan]:
     """Yield what can be told of a parameter beyond its own number or length, where the body asks for it."""
     name = parameter.arg
     words = _annotated(parameter.annotation)
@@ -127,7 +127,7 @@ def _is_path(name: str, words: frozenset[str]) -> bool:
     return names_a_file(name)
 
 
-def _paths(names: Names) -> Iterable[str]:
+def _paths(names: PythonNames) -> Iterable[str]:
     """Return the dotted names that the body reads; of a method that it calls, the object that has it."""
     for dotted in names.loaded:
         path = dotted.rpartition(".")[0] if dotted in names.called else dotted

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from perfdiff.languages.python import distributions
-from perfdiff.languages.python.sources import SourceFile, source_files
+from perfdiff.languages.python.sources import PythonFile, source_files
 
 _FOLDER = "site-packages"  # stands for whatever folders of packages an environment has, as files of a tree have none of them
 _PACKAGE = "__init__"
@@ -23,7 +23,7 @@ def copies(tree: Path, folders: Sequence[Path]) -> dict[str, tuple[Path, ...]]:
     return {file.file: (tree / file.file, *_copies(file, folders)) for file in source_files(tree)}
 
 
-def _copies(file: SourceFile, folders: Sequence[Path]) -> Iterator[Path]:
+def _copies(file: PythonFile, folders: Sequence[Path]) -> Iterator[Path]:
     module = PurePosixPath(*file.module.split("."))
     for folder in folders:
         installed = folder / (module / "__init__.py" if file.is_package else module.with_suffix(".py"))
@@ -31,7 +31,7 @@ def _copies(file: SourceFile, folders: Sequence[Path]) -> Iterator[Path]:
             yield installed
 
 
-def sources(folders: Sequence[Path], names: Collection[str]) -> tuple[SourceFile, ...]:
+def sources(folders: Sequence[Path], names: Collection[str]) -> tuple[PythonFile, ...]:
     """Return the Python files of installed distributions by their names, in order, at most `MOST_FILES`."""
     return tuple(sorted(_sources(folders, names), key=lambda source: source.file)[:MOST_FILES])
 
@@ -44,9 +44,9 @@ def place(file: str, folders: Sequence[Path]) -> Path | None:
     return next((laid for folder in folders if (laid := folder.joinpath(*path.parts[1:])).is_file()), None)
 
 
-def _sources(folders: Sequence[Path], names: Collection[str]) -> Iterator[SourceFile]:
+def _sources(folders: Sequence[Path], names: Collection[str]) -> Iterator[PythonFile]:
     for file, path in distributions.files(folders, names):
         parts = PurePosixPath(file).with_suffix("").parts
         is_package = parts[-1] == _PACKAGE
         module = ".".join(parts[:-1] if is_package else parts)
-        yield SourceFile(f"{_FOLDER}/{file}", module, path.read_bytes(), is_package)
+        yield PythonFile(f"{_FOLDER}/{file}", module, path.read_bytes(), is_package)

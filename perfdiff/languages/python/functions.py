@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff.languages.protocol import FunctionDefinition
 from perfdiff.languages.python.branches import plan_branches
-from perfdiff.languages.python.facts import MODULE, FunctionFacts, Imported, References
-from perfdiff.languages.python.features import Inputs, plan_features
+from perfdiff.languages.python.facts import MODULE, Imported, PythonFunctionFacts, PythonReferences
+from perfdiff.languages.python.features import PythonInputs, plan_features
 from perfdiff.languages.python.meaning import fingerprint
-from perfdiff.languages.python.names import Inner, Names, dotted_name, header
+from perfdiff.languages.python.names import InnerFunction, PythonNames, dotted_name, header
 from perfdiff.languages.python.normal import last_name
 from perfdiff.languages.python.remarks import Remarks, passed_over
-from perfdiff.languages.python.sources import Positions, SourceFile, first_node
+from perfdiff.languages.python.sources import Positions, PythonFile, first_node
 from perfdiff.languages.stretches import Stretch
 
 _LAMBDA = "<lambda>"
@@ -30,31 +30,31 @@ _WORK = (ast.Call, ast.For, ast.AsyncFor, ast.While, ast.comprehension)
 
 
 @dataclass(frozen=True)
-class Scope:
+class FunctionScope:
     """A function, or the module's level, as the functions inside see it."""
 
     qualname: str
-    names: Names
+    names: PythonNames
     bound: frozenset[str]  # names that are its own; none of the module's level, whose names are everybody's
     self_name: str | None
     inner: dict[str, str]  # keys of functions by the names that they have here
-    parent: Scope | None
+    parent: FunctionScope | None
 
 
-class Functions:
+class ModuleFunctions:
     """Walks over a parsed and normalised file, of which nodes were `dropped`, and makes the facts of its functions."""
 
-    def __init__(self, source: SourceFile, depth: int, dropped: Iterable[ast.AST]) -> None:
+    def __init__(self, source: PythonFile, depth: int, dropped: Iterable[ast.AST]) -> None:
         self._source, self._depth = source, depth
         self._positions = Positions(source.data)
         self._remarks = Remarks(self._positions, dropped)
         self._counts: Counter[str] = Counter()
         self._containers: frozenset[str] = frozenset()
         self._rebound: frozenset[str] = frozenset()
-        self.names = Names(source.module, source.is_package)
-        self.scope = Scope("", self.names, frozenset(), None, {}, None)
+        self.names = PythonNames(source.module, source.is_package)
+        self.scope = FunctionScope("", self.names, frozenset(), None, {}, None)
 
-    def facts(self, tree: ast.Module) -> tuple[FunctionFacts, ...]:
+    def facts(self, tree: ast.Module) -> tuple[PythonFunctionFacts, ...]:
         """Return the facts of all functions in order of their places, the module's level first."""
         self.names.read(tree.body)
         held = ((variable.name, variable.value) for variable in self.names.held if not variable.owner)
@@ -64,7 +64,7 @@ class Functions:
         facts = [self._module(tree), *self._inside(self.names.inner, self.scope)]
         return tuple(_without_namesakes(sorted(facts, key=lambda function: (function.definition.start, -function.definition.end))))
 
-    def _module(self, tree: ast.Module) -> FunctionFacts:
+    def _module(self, tree: ast.Module) -> PythonFunctionFacts:
         size = len(self._source.data)
         definition = FunctionDefinition(
             key=self._key(MODULE),
@@ -84,9 +84,9 @@ class Functions:
             loads=True,
             declares=_declares(tree),
         )
-        return FunctionFacts(definition, "", (), references(self.names, self.scope))
+        return PythonFunctionFacts(definition, "", (), references(self.names, self.scope))
 
-    def _inside(self, begun_inside: Iterable[Inner], scope: Scope) -> Iterator[FunctionFacts]:
+    def _inside(self, begun_inside: Iterable[InnerFunction], scope: FunctionScope) -> Iterator[PythonFunctionFacts]:
         """Yield the functions that begin in a scope, each followed by those inside it."""
         named = [(begun, self._qualname(begun, scope)) for begun in begun_inside]
         for begun, qualname in named:
@@ -95,7 +95,7 @@ class Functions:
         for begun, qualname in named:
             yield from self._function(begun, qualname, scope)
 
-    def _qualname(self, begun: Inner, scope: Scope) -> str:
+    def _qualname(self, begun: InnerFunction, scope: FunctionScope) -> str:
         name = begun.name or _LAMBDA
         if not isinstance(begun.node, ast.Lambda):
             accessors = [part for decorator in begun.node.decorator_list if (part := last_name(decorator)) in _ACCESSORS]
@@ -107,19 +107,19 @@ class Functions:
     def _key(self, qualname: str) -> str:
         return f"python:{self._source.file}::{qualname}"
 
-    def _function(self, begun: Inner, qualname: str, scope: Scope) -> Iterator[FunctionFacts]:
+    def _function(self, begun: InnerFunction, qualname: str, scope: FunctionScope) -> Iterator[PythonFunctionFacts]:
         node = begun.node
-        names = Names(self._source.module, self._source.is_package)
+        names = PythonNames(self._source.module, self._source.is_package)
         names.bound.update(argument.arg for argument in _arguments(node.args))
         names.read([node.body] if isinstance(node, ast.Lambda) else node.body)
         bound = frozenset(names.bound - names.made_global - names.nonlocals)
-        own = Scope(qualname, names, bound, _self_name(begun), {}, scope)
+        own = FunctionScope(qualname, names, bound, _self_name(begun), {}, scope)
         inside = list(self._inside(names.inner, own))
-        defined = Names(self._source.module, self._source.is_package)
+        defined = PythonNames(self._source.module, self._source.is_package)
         defined.read(header(node))
         refers = _joined(references(names, own), references(defined, scope), inside)
         decorators = () if isinstance(node, ast.Lambda) else tuple(node.decorator_list)
-        yield FunctionFacts(
+        yield PythonFunctionFacts(
             self._definition(begun, qualname, own),
             ".".join(filter(None, (scope.qualname, begun.owner))) if begun.owner else "",
             tuple(text for call in decorators if (text := dotted_name(call.func if isinstance(call, ast.Call) else call)) is not None),
@@ -127,7 +127,7 @@ class Functions:
         )
         yield from inside
 
-    def _definition(self, begun: Inner, qualname: str, own: Scope) -> FunctionDefinition:
+    def _definition(self, begun: InnerFunction, qualname: str, own: FunctionScope) -> FunctionDefinition:
         node, positions = begun.node, self._positions
         start, end = positions.start(node), positions.end(node)
         body = node.body if isinstance(node, ast.Lambda) else node.body[0] if node.body else None
@@ -135,7 +135,7 @@ class Functions:
         code_name = _LAMBDA if isinstance(node, ast.Lambda) else node.name
         skipped = own.self_name if _is_method(begun) else None
         unset = code_name in ("__init__", "__new__")
-        inputs = Inputs(node.args, skipped, unset, own.names, self._variables(own), self._containers, self._rebound)
+        inputs = PythonInputs(node.args, skipped, unset, own.names, self._variables(own), self._containers, self._rebound)
         first_line: int = first_node(node).lineno  # type: ignore[attr-defined]
         return FunctionDefinition(
             key=self._key(qualname),
@@ -157,22 +157,22 @@ class Functions:
             no_code=self._remarks.within(first_line, node.end_lineno or first_line, _passed_over(own.names, is_remade=True)),
         )
 
-    def _variables(self, scope: Scope) -> frozenset[str]:
+    def _variables(self, scope: FunctionScope) -> frozenset[str]:
         """Return the names of the module's variables that a function sees by them."""
         hidden: set[str] = set()
-        level: Scope | None = scope
+        level: FunctionScope | None = scope
         while level is not None and level.parent is not None:
             hidden |= level.bound
             level = level.parent
         return frozenset(variable.name for variable in self.names.held if not variable.owner) - hidden
 
 
-def _passed_over(names: Names, *, is_remade: bool) -> Iterator[Stretch]:
+def _passed_over(names: PythonNames, *, is_remade: bool) -> Iterator[Stretch]:
     """Yield the lines of the functions that begin in a stretch of code and are told of by themselves."""
     return (passed_over(begun.node, is_remade=is_remade) for begun in names.inner if not isinstance(begun.node, ast.Lambda))
 
 
-def references(names: Names, scope: Scope) -> References:
+def references(names: PythonNames, scope: FunctionScope) -> PythonReferences:
     """Return what a walk over code found, each name told by where it comes from; `scope` is the one that the code runs in."""
     free, own, loose, inner = set[str](), set[str](), set(names.loose), set[str]()
     imports: dict[Imported, None] = dict.fromkeys(names.imports)
@@ -203,7 +203,7 @@ def references(names: Names, scope: Scope) -> References:
         if rest and (home is None or root != home.self_name or "." in rest):
             binds_loose.add(rest.rpartition(".")[2])
     empty = {""}
-    return References(
+    return PythonReferences(
         free=frozenset(free),
         own=frozenset(own - empty),
         inherited=frozenset(names.inherited),
@@ -222,9 +222,9 @@ def _is_container(value: ast.expr) -> bool:
     return isinstance(value, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp | ast.SetComp)
 
 
-def _home(name: str, scope: Scope) -> Scope | None:
+def _home(name: str, scope: FunctionScope) -> FunctionScope | None:
     """Return the function whose name it is, from the inside out; None where it is the module's, or built in."""
-    level: Scope | None = scope
+    level: FunctionScope | None = scope
     while level is not None and level.parent is not None:
         if name in level.bound:
             return level
@@ -234,7 +234,7 @@ def _home(name: str, scope: Scope) -> Scope | None:
     return None
 
 
-def _joined(body: References, defined: References, inside: Iterable[FunctionFacts]) -> References:
+def _joined(body: PythonReferences, defined: PythonReferences, inside: Iterable[PythonFunctionFacts]) -> PythonReferences:
     """Return what a function and its header name; a function may call all that begin in it, under whatever name they get about."""
     return replace(
         body,
@@ -246,13 +246,12 @@ def _joined(body: References, defined: References, inside: Iterable[FunctionFact
     )
 
 
-def _without_namesakes(facts: Iterable[FunctionFacts]) -> Iterator[FunctionFacts]:
+def _without_namesakes(functions: Sequence[PythonFunctionFacts]) -> Iterator[PythonFunctionFacts]:
     """Yield the facts, those with an obstacle that an interpreter cannot tell from another function."""
-    functions = list(facts)
-    counts = Counter(function.definition.linkage for function in functions)
-    for function in functions:
-        shared = counts[function.definition.linkage] > 1
-        yield replace(function, definition=replace(function.definition, obstacle=SAME_LINE, features=())) if shared else function
+    counts = Counter(facts.definition.linkage for facts in functions)
+    for facts in functions:
+        shared = counts[facts.definition.linkage] > 1
+        yield replace(facts, definition=replace(facts.definition, obstacle=SAME_LINE, features=())) if shared else facts
 
 
 def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
@@ -260,13 +259,13 @@ def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
     yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
 
 
-def _is_method(begun: Inner) -> bool:
+def _is_method(begun: InnerFunction) -> bool:
     if not begun.owner or not begun.name:
         return False
     return isinstance(begun.node, ast.Lambda) or all(last_name(decorator) != "staticmethod" for decorator in begun.node.decorator_list)
 
 
-def _self_name(begun: Inner) -> str | None:
+def _self_name(begun: InnerFunction) -> str | None:
     """Return the parameter of a method that holds its object or class."""
     if not _is_method(begun):
         return None

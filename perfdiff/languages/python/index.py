@@ -12,13 +12,13 @@ from perfdiff.languages.protocol import Program
 from perfdiff.languages.python import sources
 from perfdiff.languages.python.declarations import classes, variables
 from perfdiff.languages.python.facts import ModuleFacts
-from perfdiff.languages.python.functions import Functions
+from perfdiff.languages.python.functions import ModuleFunctions
 from perfdiff.languages.python.linking import link
 from perfdiff.languages.python.normal import normalise
-from perfdiff.languages.python.sources import SourceFile, source_files
+from perfdiff.languages.python.sources import PythonFile, source_files
 
 
-def index(tree: Path, *, depth: int, cache: Path | None = None, foreign: Sequence[SourceFile] = ()) -> Program:
+def index(tree: Path, *, depth: int, cache: Path | None = None, foreign: Sequence[PythonFile] = ()) -> Program:
     """Parse the Python files of `tree`, and `foreign` ones, and return the program's functions and declarations.
 
     Features follow at most `depth` attributes from a parameter or global. Files that cannot be parsed are the program's problems. `cache`
@@ -29,17 +29,17 @@ def index(tree: Path, *, depth: int, cache: Path | None = None, foreign: Sequenc
     return link(facts_cache.facts(_told_by(source, depth), partial(module_facts, source, depth)) for source in files)
 
 
-def _told_by(source: SourceFile, depth: int) -> bytes:
+def _told_by(source: PythonFile, depth: int) -> bytes:
     """Return all that a file's facts are made of, the parser's version too."""
     parts = (platform.python_version(), str(depth), source.file, source.module, str(source.is_package))
     return "\0".join((*parts, "")).encode(errors="surrogateescape") + source.data
 
 
-def module_facts(source: SourceFile, depth: int) -> ModuleFacts:
+def module_facts(source: PythonFile, depth: int) -> ModuleFacts:
     """Return the facts of one file, parsed and put into its normal form; where it cannot be parsed, why."""
     try:
         tree = sources.parse(source)
-        walk = Functions(source, depth, normalise(tree))
+        walk = ModuleFunctions(source, depth, normalise(tree))
         functions = walk.facts(tree)
     except SyntaxError as error:
         place = f" (line {error.lineno})" if error.lineno else ""
@@ -57,5 +57,5 @@ def module_facts(source: SourceFile, depth: int) -> ModuleFacts:
     )
 
 
-def _nothing(source: SourceFile, problem: str) -> ModuleFacts:
+def _nothing(source: PythonFile, problem: str) -> ModuleFacts:
     return ModuleFacts(source.file, source.module, source.is_package, (), (), (), (), problem)

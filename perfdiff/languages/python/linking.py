@@ -10,7 +10,7 @@ from dataclasses import replace
 from perfdiff.languages.closure import Links, closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
-from perfdiff.languages.python.facts import Imported, ModuleFacts, References
+from perfdiff.languages.python.facts import Imported, ModuleFacts, PythonReferences
 from perfdiff.languages.python.namespaces import Class, ImportKey, Meaning, Namespaces, VariableKey, module_key, own_name, qualname
 from perfdiff.records.differences import Entity, EntityKind, SkippedFunction
 
@@ -32,10 +32,10 @@ def link(modules: Iterable[ModuleFacts]) -> Program:
     problems = tuple(
         SkippedFunction(module.file.rpartition("/")[2], module.file, module.problem) for module in facts if module.problem is not None
     )
-    return _Linker(Namespaces(facts)).program(problems)
+    return _PythonLinker(Namespaces(facts)).program(problems)
 
 
-class _Linker:
+class _PythonLinker:
     def __init__(self, names: Namespaces) -> None:
         self._names = names
         self._methods: dict[str, set[tuple[str, str]]] = defaultdict(set)  # files and keys by name
@@ -81,7 +81,7 @@ class _Linker:
             )
         return Program(functions, declarations, problems)
 
-    def _links(self, references: References, file: str, owner: str) -> Links:
+    def _links(self, references: PythonReferences, file: str, owner: str) -> Links:
         links = Links(calls=set(references.inner))
         local = {imported.name: imported for imported in references.imports if imported.name}
         for imported in references.imports:
@@ -100,7 +100,7 @@ class _Linker:
         self._bindings(references, file, owner, links)
         return links
 
-    def _bindings(self, references: References, file: str, owner: str, links: Links) -> None:
+    def _bindings(self, references: PythonReferences, file: str, owner: str, links: Links) -> None:
         for name in references.binds_free:
             if "." not in name and (file, "", name) in self._names.variables:
                 links.writes.add(self._variable_name((file, "", name)))
@@ -193,9 +193,7 @@ class _Linker:
         for name in names:
             parts = name.split(".")
             for length in range(1, len(parts) + 1):
-                links.calls |= {module_key(target) for target in self._names.module_files(".".join(parts[:length]), file)} - {
-                    module_key(file)
-                }
+                links.calls |= {module_key(home) for home in self._names.module_files(".".join(parts[:length]), file)} - {module_key(file)}
 
     def _wrapping(self) -> tuple[dict[str, set[str]], dict[str, set[str]]]:
         """Return by key which functions inside its decorators stand in for a decorated function, and which functions those call in turn."""

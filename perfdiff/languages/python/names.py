@@ -48,7 +48,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class InnerFunction:
     """A function that begins in a stretch of code: the name it is bound to, or "", and the qualified name of the class around it, or ""."""
 
     node: Definition
@@ -57,7 +57,7 @@ class Inner:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Assignment:
     """A name that a statement of a module or class gives a value; `owner` is the class, or ""."""
 
     name: str
@@ -67,7 +67,7 @@ class Held:
 
 
 @dataclass
-class Names:
+class PythonNames:
     """What a walk over one stretch of code found. Dotted names begin at a plain name: `self.items.append`."""
 
     module: str  # the module it stands in, for relative imports
@@ -85,9 +85,9 @@ class Names:
     asked: set[str] = field(default_factory=set)  # whose type the code asks
     opened: set[str] = field(default_factory=set)
     imports: list[Imported] = field(default_factory=list)
-    inner: list[Inner] = field(default_factory=list)
+    inner: list[InnerFunction] = field(default_factory=list)
     classes: list[tuple[ast.ClassDef, str]] = field(default_factory=list)  # with their qualified names
-    held: list[Held] = field(default_factory=list)
+    held: list[Assignment] = field(default_factory=list)
 
     def read(self, nodes: Iterable[ast.AST], owner: str = "") -> None:
         """Walk over nodes; `owner` is the qualified name of the class whose body they are."""
@@ -102,10 +102,10 @@ class Names:
                 self._attribute(node, owner)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._bind(node.name, owner)
-                self.inner.append(Inner(node, node.name, owner))
+                self.inner.append(InnerFunction(node, node.name, owner))
                 self.read(header(node))
             case ast.Lambda():
-                self.inner.append(Inner(node, "", owner))
+                self.inner.append(InnerFunction(node, "", owner))
                 self.read(header(node))
             case ast.ClassDef():
                 self._class(node, owner)
@@ -165,7 +165,7 @@ class Names:
         self._bind(node.name, owner)
         self.classes.append((node, qualname))
         self.read((*node.decorator_list, *node.bases, *(keyword.value for keyword in node.keywords)))
-        own = Names(self.module, self.is_package)
+        own = PythonNames(self.module, self.is_package)
         own.read(node.body, qualname)
         for name in ("called", "loose", "binds_loose", "inherited", "iterated", "made_global"):
             getattr(self, name).update(getattr(own, name))
@@ -219,14 +219,14 @@ class Names:
         for target in targets:
             for name in _plain_names(target):
                 if function is None:
-                    self.held.append(Held(name, owner, node.value, node))
+                    self.held.append(Assignment(name, owner, node.value, node))
             self._visit(target, owner)
             if isinstance(node, ast.AugAssign):
                 self.loose.update(_operators(node.op, in_place=True))
                 if (dotted := dotted_name(target)) is not None:
                     self.loaded.add(dotted)
         if function is not None:
-            self.inner.append(Inner(function, next(_plain_names(targets[0])), owner))
+            self.inner.append(InnerFunction(function, next(_plain_names(targets[0])), owner))
             self.read(header(function), owner)
         elif node.value is not None:
             self._visit(node.value, owner)

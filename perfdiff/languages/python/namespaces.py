@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import PurePosixPath
 
 from perfdiff.languages.closure import closure
-from perfdiff.languages.python.facts import MODULE, ClassFacts, FunctionFacts, Imported, ModuleFacts, VariableFacts
+from perfdiff.languages.python.facts import MODULE, Imported, ModuleFacts, PythonClassFacts, PythonFunctionFacts, VariableFacts
 from perfdiff.languages.python.sources import ROOTS
 
 _STAR = "*"
@@ -42,8 +42,8 @@ class Namespaces:
         for file, module in self.modules.items():
             for name in dict.fromkeys((module.module, *_paths(file))):
                 self._files[name].append(file)
-        self.functions: dict[tuple[str, str], FunctionFacts] = {}  # by file and qualified name
-        self.classes: dict[Class, ClassFacts] = {}
+        self.functions: dict[tuple[str, str], PythonFunctionFacts] = {}  # by file and qualified name
+        self.classes: dict[Class, PythonClassFacts] = {}
         self.variables: dict[VariableKey, VariableFacts] = {}
         self._imports: dict[tuple[str, str], list[Imported]] = defaultdict(list)
         for file, module in self.modules.items():
@@ -228,12 +228,12 @@ class _Collected:
         )
 
 
-def qualname(function: FunctionFacts) -> str:
+def qualname(function: PythonFunctionFacts) -> str:
     """Return a function's qualified name within its file."""
     return function.definition.key.partition("::")[2]
 
 
-def own_name(function: FunctionFacts) -> str:
+def own_name(function: PythonFunctionFacts) -> str:
     """Return the name by which a module or class has a function."""
     inside = qualname(function).removeprefix(f"{function.owner}.") if function.owner else qualname(function)
     return inside.partition("#")[0].partition(".")[0]
@@ -253,7 +253,5 @@ def _paths(file: str) -> Iterator[str]:
         yield ".".join(parts[1:])
 
 
-def _shared(parts: tuple[str, ...], other: tuple[str, ...]) -> int:
-    return next(
-        (index for index, (left, right) in enumerate(zip(parts, other, strict=False)) if left != right), min(len(parts), len(other))
-    )
+def _shared(own: tuple[str, ...], other: tuple[str, ...]) -> int:
+    return next((index for index, (left, right) in enumerate(zip(own, other, strict=False)) if left != right), min(len(own), len(other)))

@@ -10,7 +10,7 @@ from perfdiff.config import DRIVER, Config
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.interpreter_parts import InterpreterParts
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.protocol import (
     CodeComparison,
     Counterpart,
@@ -28,7 +28,7 @@ from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
 from perfdiff.languages.python.matching import match as match_programs
-from perfdiff.languages.python.places import Host
+from perfdiff.languages.python.places import PythonLineCounter
 from perfdiff.languages.python.sources import source_files
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note, Phase
@@ -133,11 +133,11 @@ class Python(Language):
         """Return what reads the counts of lines."""
         return self._places(built, built.beside / "lines.sheet")
 
-    def _places(self, built: PlainBuild, lines: Path) -> Places:
+    def _places(self, built: PlainBuild, lines: Path) -> InterpretedPlaces:
         """Return the lines of a tree, and write which they are to a sheet."""
         environment = environments.read(built.beside)
         module = extension.build_lines(environment.layout.python, self._parts.compiler(built), self._parts.cache)
-        host = Host(environment.layout.python, module, foreign.copies(built.tree, environment.folders))
+        host = PythonLineCounter(environment.layout.python, module, foreign.copies(built.tree, environment.folders))
         modules = {file.file: file.module for file in source_files(built.tree)}
         return counted_places.places(built.tree, modules, host, lines)
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from perfdiff.errors import RecordingError
 from perfdiff.languages import counted_code
-from perfdiff.languages.counted_code import Code, Laid
-from perfdiff.languages.line_counts import Places
+from perfdiff.languages.counted_code import CountedCode, Laid
+from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.python import start
 
 _DESCRIBING = Path(__file__).parent / "scripts" / "counted_lines.py"
@@ -20,7 +20,7 @@ _TIMEOUT_S = 600.0  # a million lines are compiled in about a minute
 
 
 @dataclass(frozen=True, slots=True)
-class Host:
+class PythonLineCounter:
     """What runs a tree: the interpreter of its environment, and the module that counts lines under it (`extension.build_lines`).
 
     `copies` are absolute paths, besides that in the tree, that a file may be imported from, as in site-packages.
@@ -31,7 +31,7 @@ class Host:
     copies: Mapping[str, Sequence[Path]]
 
 
-def places(tree: Path, modules: Mapping[str, str], host: Host, sheet: Path) -> Places:
+def places(tree: Path, modules: Mapping[str, str], host: PythonLineCounter, sheet: Path) -> InterpretedPlaces:
     """Return the places of a tree, the same in each run of its programs on `host`; write what tells a process of them to `sheet`.
 
     `modules` are the paths in the tree of the files whose lines are counted, with the names that they are imported by. Files that the
@@ -42,7 +42,7 @@ def places(tree: Path, modules: Mapping[str, str], host: Host, sheet: Path) -> P
     return counted_code.places(Laid(tree, host.copies), codes, _text, sheet, start.environment(sheet, host.extension))
 
 
-def _codes(tree: Path, modules: Mapping[str, str], python: Path) -> dict[str, list[Code]]:
+def _codes(tree: Path, modules: Mapping[str, str], python: Path) -> dict[str, list[CountedCode]]:
     """Return the codes of each file that compiles, as the interpreter tells them."""
     command = [str(python), "-I", str(_DESCRIBING), str(tree)]
     try:
@@ -54,7 +54,7 @@ def _codes(tree: Path, modules: Mapping[str, str], python: Path) -> dict[str, li
             f"'{python}' does not tell the lines of the project's files: {error}", slug="places-tool", detail=detail
         ) from error
     return {
-        file: [Code(first, 0, name, f"{modules[file]}.{function}", lines) for first, name, function, lines in codes]
+        file: [CountedCode(first, 0, name, f"{modules[file]}.{function}", lines) for first, name, function, lines in codes]
         for file, codes in described.items()
     }
 

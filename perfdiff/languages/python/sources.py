@@ -22,7 +22,7 @@ _LINE = re.compile(rb"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True)
-class SourceFile:
+class PythonFile:
     """One Python file. `file` is relative to the tree, `module` the name that importing it takes, `is_package` tells an `__init__.py`."""
 
     file: str
@@ -31,11 +31,11 @@ class SourceFile:
     is_package: bool
 
 
-def source_files(tree: Path) -> tuple[SourceFile, ...]:
+def source_files(tree: Path) -> tuple[PythonFile, ...]:
     """Return the project's Python files in order of their paths."""
     names = [name for name in own_files(tree, is_foreign) if name.endswith(".py")]
     packages = {str(PurePosixPath(name).parent) for name in names if PurePosixPath(name).name == _PACKAGE}
-    return tuple(SourceFile(name, module_name(name, packages), (tree / name).read_bytes(), name.endswith(_PACKAGE)) for name in names)
+    return tuple(PythonFile(name, module_name(name, packages), (tree / name).read_bytes(), name.endswith(_PACKAGE)) for name in names)
 
 
 def is_foreign(folder: Path) -> bool:
@@ -114,6 +114,6 @@ def first_node(node: ast.AST) -> ast.AST:
     return decorators[0] if decorators else node
 
 
-def parse(source: SourceFile) -> ast.Module:
+def parse(source: PythonFile) -> ast.Module:
     """Return a file's syntax tree; raise `SyntaxError` or `ValueError` where this interpreter cannot parse it."""
     return ast.parse(source.data, source.file)

@@ -28,7 +28,7 @@ _WORD = re.compile(r"[^\W\d]\w*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class PythonTextParts:
     """The tokens of a definition, part by part, and the modules that its own statements import, as they are written there."""
 
     decorators: tuple[str, ...]
@@ -42,7 +42,7 @@ class Parts:
         return (*self.decorators, *self.signature, *self.body)
 
 
-def parts(definition: FunctionDefinition) -> Parts:
+def parts(definition: FunctionDefinition) -> PythonTextParts:
     """Return the tokens of a definition's text: without annotations and docstrings, and without the bodies of functions inside it."""
     node = _parsed(definition)
     normalise(node)
@@ -51,10 +51,10 @@ def parts(definition: FunctionDefinition) -> Parts:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             kind = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
             head = _tokens(f"{kind} {node.name}({ast.unparse(node.args)})")
-            return Parts(tuple(_each(node.decorator_list)), head, tuple(_each(node.body)), _imports(node))
+            return PythonTextParts(tuple(_each(node.decorator_list)), head, tuple(_each(node.body)), _imports(node))
         case ast.Lambda():
-            return Parts((), _tokens(f"lambda {ast.unparse(node.args)}"), _tokens(ast.unparse(node.body)))
-    return Parts((), (), _tokens(ast.unparse(node)), _imports(node))
+            return PythonTextParts((), _tokens(f"lambda {ast.unparse(node.args)}"), _tokens(ast.unparse(node.body)))
+    return PythonTextParts((), (), _tokens(ast.unparse(node)), _imports(node))
 
 
 def without_local_names(definition: FunctionDefinition) -> str | None:

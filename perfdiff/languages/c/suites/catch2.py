@@ -13,7 +13,7 @@ from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, quoted
 from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport, elements, run_with_report
 from perfdiff.languages.c.suites.programs import BuiltProgram
-from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing, TriedCommand
+from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, SuiteListing, TriedCommand
 
 _REPORT = ("--reporter", "xml", "--durations", "yes", "--rng-seed", "1")
 _BENCHMARKS = ("--benchmark-warmup-time", "0", "--benchmark-no-analysis", "--benchmark-samples")
@@ -23,7 +23,7 @@ _SPECIAL = re.compile(r'[\\,\[\]*"~]')  # of Catch2's expressions for tests
 _NOTHING = "nothing of this name"
 
 
-def listed(value: str) -> Listing:
+def listed(value: str) -> SuiteListing:
     """Return the test cases of the programs that a value means, all of those in the current folder by ""."""
     return programs.listed(value, "catch2", "Catch2", _of_program)
 

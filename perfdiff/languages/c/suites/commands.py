@@ -17,7 +17,7 @@ from pathlib import Path
 from perfdiff.config import INPUT
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.programs import is_program
-from perfdiff.languages.listing import CASES, Batch, Benchmark, Listing, TriedCommand, Values
+from perfdiff.languages.listing import CASES, Batch, Benchmark, SuiteListing, TriedCommand, Values
 
 _BUILDERS = frozenset(("make", "gmake", "ninja"))
 _BROKEN = range(126, 128 + 65)  # exit codes of a shell: what cannot be executed, is not there, or was ended by one of 64 signals
@@ -118,7 +118,7 @@ class Family:
     at: int | None = None
 
 
-def listing_of(tests: Sequence[CommandTest], failures: Mapping[str, str], attempts: Attempts) -> Listing:
+def listing_of(tests: Sequence[CommandTest], failures: Mapping[str, str], attempts: Attempts) -> SuiteListing:
     """Return a listing of tests, each run once; what fails is added to the failures."""
     left_out = {test.name: "builds something, which is for the build to do" for test in tests if test.builds}
     reasons = {**failures, **left_out}
@@ -127,7 +127,7 @@ def listing_of(tests: Sequence[CommandTest], failures: Mapping[str, str], attemp
         benchmark = _tried(family, attempts, reasons)
         if benchmark is not None:
             benchmarks[benchmark.name] = benchmark
-    return Listing(benchmarks, reasons)
+    return SuiteListing(benchmarks, reasons)
 
 
 def _tried(family: Family, attempts: Attempts, reasons: dict[str, str]) -> Benchmark | None:

@@ -12,12 +12,12 @@ from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.commands import CommandTest, Expected, listing_of
 from perfdiff.languages.c.suites.programs import MARKS, holds
 from perfdiff.languages.c.suites.switches import build_folders, with_switches
-from perfdiff.languages.listing import Listing
+from perfdiff.languages.listing import SuiteListing
 
 _FILE = "CTestTestfile.cmake"
 
 
-def listed(value: str, guessed: str = "") -> Listing:
+def listed(value: str, guessed: str = "") -> SuiteListing:
     """Return the tests of a build folder, of all builds below the current one by ""; `guessed` ones not where a framework lists them."""
     attempts = Attempts.within_limit()
     failures: dict[str, str] = {}

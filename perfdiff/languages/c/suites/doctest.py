@@ -8,7 +8,7 @@ from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, quoted
 from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport, elements, run_with_report
 from perfdiff.languages.c.suites.programs import BuiltProgram
-from perfdiff.languages.listing import CASES, Batch, Benchmark, Listing, TriedCommand
+from perfdiff.languages.listing import CASES, Batch, Benchmark, SuiteListing, TriedCommand
 
 _ALIKE = ("--case-sensitive=true", "--order-by=file")
 _REPORT = ("--reporters=xml", "--duration=true")
@@ -16,7 +16,7 @@ _QUIET = f"{' '.join(_ALIKE)} --out=/dev/null"
 _FILTER = "--test-case="
 
 
-def listed(value: str) -> Listing:
+def listed(value: str) -> SuiteListing:
     """Return the test cases of the programs that a value means, all of those in the current folder by ""."""
     return programs.listed(value, "doctest", "doctest", _of_program)
 

@@ -21,7 +21,7 @@ from perfdiff.languages.c.suites import seeds
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.checkout import SOURCES, Folder, folders
 from perfdiff.languages.frameworks import Framework, Material, Needs
-from perfdiff.languages.listing import Benchmark, Listing, Values
+from perfdiff.languages.listing import Benchmark, SuiteListing, Values
 
 FOLDER = Path("perfdiff-fuzz")  # of the built tree, with programs of fuzz targets
 LINKED = FOLDER / "targets.json"
@@ -125,12 +125,12 @@ def _named(project: Path, patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(map(Path.as_posix, named)) if len(named) == 1 else seeds.spread(seeds.sizes(project, named))
 
 
-def listed(what: str = "") -> Listing:
+def listed(what: str = "") -> SuiteListing:
     """Return the targets that the build linked, or one by its source, called with each of their seeds."""
     try:
         targets = [FuzzTarget(**{**target, "seeds": tuple(target["seeds"])}) for target in json.loads(LINKED.read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError) as error:
-        return Listing(failures={what or FuzzTargets.title: f"the build has linked none: {error}"})
+        return SuiteListing(failures={what or FuzzTargets.title: f"the build has linked none: {error}"})
     attempts, names = Attempts.within_limit(), [target.name for target in targets]
     benchmarks, failures, starts_s = dict[str, Benchmark](), dict[str, str](), [0.0]
     for target in targets:
@@ -150,7 +150,7 @@ def listed(what: str = "") -> Listing:
                 starts_s.append(call.start_s)
         if points:
             benchmarks[name] = Benchmark(name, _command(target), parameters=(INPUT,), points=points)
-    return Listing(benchmarks, failures, max(starts_s))
+    return SuiteListing(benchmarks, failures, max(starts_s))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from pathlib import Path
 from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, ProcessStart, quoted, why
 from perfdiff.languages.c.suites.programs import BuiltProgram
-from perfdiff.languages.listing import CALLS, CASES, Benchmark, Listing, Values
+from perfdiff.languages.listing import CALLS, CASES, Benchmark, SuiteListing, Values
 
 _NOTHING = "--benchmark_filter=^nothing of this name$"
 _QUIET = "--benchmark_format=json >/dev/null"  # without this format, the time of day stands on the standard error
@@ -68,7 +68,7 @@ class BenchmarkName:
         return f"/{setting}:" in self.suffix
 
 
-def listed(value: str) -> Listing:
+def listed(value: str) -> SuiteListing:
     """Return the benchmarks of the programs that a value means, all of those in the current folder by ""."""
     return programs.listed(value, "googlebenchmark", "Google Benchmark", _of_program)
 

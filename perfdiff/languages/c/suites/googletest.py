@@ -10,7 +10,7 @@ from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.cases import CaseOutcome, CaseProgram, CaseReport
 from perfdiff.languages.c.suites.programs import BuiltProgram
-from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing, TriedCommand, Values
+from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, SuiteListing, TriedCommand, Values
 
 _FILTER = "--gtest_filter="
 _QUIET = f"--gtest_repeat={CALLS} --gtest_brief=1 --gtest_shuffle=0 >/dev/null"
@@ -29,7 +29,7 @@ class ListedTest:
     number: float | None
 
 
-def listed(value: str) -> Listing:
+def listed(value: str) -> SuiteListing:
     """Return the tests of the programs that a value means, all of those in the current folder by ""."""
     return programs.listed(value, "googletest", "GoogleTest", _of_program)
 

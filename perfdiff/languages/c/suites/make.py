@@ -12,7 +12,7 @@ from pathlib import Path
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.c.suites.switches import with_switches
-from perfdiff.languages.listing import Benchmark, Listing
+from perfdiff.languages.listing import Benchmark, SuiteListing
 
 _COMPILER = re.compile(r"(?:[\w.+-]*-)?(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+|ld|ar|libtool)(?:-[\d.]+)?")
 _OWN_WORD = re.compile(r"make(\[\d+\])?:")  # what make itself says
@@ -20,28 +20,28 @@ _SILENT = frozenset(("echo", "printf", "true", ":"))
 _OPERATORS = frozenset("();<>|&")
 
 
-def listed(value: str) -> Listing:
+def listed(value: str) -> SuiteListing:
     """Return what a target runs, without what it prints; a target that compiles first is a failure."""
     attempts = Attempts.within_limit()
     words = shlex.split(value)
     recipe = attempts.run(["make", "-n", "--no-print-directory", *words])
     if why(recipe):
-        return with_switches(Listing(failures={f"make {value}": why(recipe)}))
+        return with_switches(SuiteListing(failures={f"make {value}": why(recipe)}))
     compiled = list(dict.fromkeys(_compiled(recipe.output)))
     if compiled:
         reason = f"compiles {compiled[0]} first: let the build do that, with automake by `make check TESTS=`"
-        return with_switches(Listing(failures={f"make {value}": reason}))
+        return with_switches(SuiteListing(failures={f"make {value}": reason}))
     tests = _tests(recipe.output)
     programs = [CommandTest(f"./{word}", (f"./{word}",), Path.cwd()) for word in words if _is_program(Path(word))]
     if tests == [] and not programs:
-        return with_switches(Listing(failures={f"make {value}": "runs nothing"}))
+        return with_switches(SuiteListing(failures={f"make {value}": "runs nothing"}))
     if tests is not None:  # where the recipe has nothing left to do, the target is the program itself, which the build made
         return with_switches(listing_of(tests or programs, {}, attempts))
     command = f"make -s --no-print-directory {' '.join(map(quoted, words))}"
     attempt = attempts.shell(command, attempts.left_s)
     if why(attempt):
-        return with_switches(Listing(failures={f"make {value}": why(attempt)}))
-    return Listing({f"make {value}": Benchmark(f"make {value}", command, points={(): (attempt.wall_s, False)})})
+        return with_switches(SuiteListing(failures={f"make {value}": why(attempt)}))
+    return SuiteListing({f"make {value}": Benchmark(f"make {value}", command, points={(): (attempt.wall_s, False)})})
 
 
 def _is_program(path: Path) -> bool:

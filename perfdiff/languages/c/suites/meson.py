@@ -12,13 +12,13 @@ from perfdiff.languages.c.suites.attempts import Attempts, quoted
 from perfdiff.languages.c.suites.commands import CommandTest, Expected, listing_of
 from perfdiff.languages.c.suites.programs import MARKS, holds
 from perfdiff.languages.c.suites.switches import build_folders, with_switches
-from perfdiff.languages.listing import Listing
+from perfdiff.languages.listing import SuiteListing
 
 _FILES = ("meson-info/intro-benchmarks.json", "meson-info/intro-tests.json")
 _SKIPPED = 77  # the exit code of a test that is skipped
 
 
-def listed(value: str, guessed: str = "") -> Listing:
+def listed(value: str, guessed: str = "") -> SuiteListing:
     """Return what Meson runs in a build folder, in all builds below the current one by ""; see `ctest.listed` for `guessed` ones."""
     failures: dict[str, str] = {}
     tests: dict[str, CommandTest] = {}

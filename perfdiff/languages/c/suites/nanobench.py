@@ -11,14 +11,14 @@ from pathlib import Path
 from perfdiff.languages.c.suites import programs
 from perfdiff.languages.c.suites.attempts import Attempts, why
 from perfdiff.languages.c.suites.programs import BuiltProgram, holds
-from perfdiff.languages.listing import CALLS, Benchmark, Listing
+from perfdiff.languages.listing import CALLS, Benchmark, SuiteListing
 
 _TAKES_SETTINGS = (b"NANOBENCH_CONFIG",)
 _SETTINGS = f"NANOBENCH_CONFIG=epochs=1,warmup=0,epochIterations={CALLS}"
 _QUIET = "NANOBENCH_SUPPRESS_WARNINGS=1"
 
 
-def listed(value: str) -> Listing:
+def listed(value: str) -> SuiteListing:
     """Return the programs that a value means, all of those in the current folder by ""."""
     return programs.listed(value, "nanobench", "nanobench", _of_program)
 

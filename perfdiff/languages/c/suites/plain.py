@@ -10,10 +10,10 @@ from perfdiff.languages.c.suites.attempts import Attempts
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.c.suites.programs import MARKS, executables, holds, is_program
 from perfdiff.languages.c.suites.switches import with_switches
-from perfdiff.languages.listing import Listing
+from perfdiff.languages.listing import SuiteListing
 
 
-def listed(project: str, value: str) -> Listing:
+def listed(project: str, value: str) -> SuiteListing:
     """Return the programs that end well; the value is one with its arguments, or "" for those that are named for it in a project.
 
     A program may be named for it by its own path, or by that of the source of its name. Those that frameworks or build systems list are
@@ -22,7 +22,7 @@ def listed(project: str, value: str) -> Listing:
     if value:
         program, *arguments = shlex.split(value)
         if not is_program(Path(program)):
-            return with_switches(Listing(failures={program: "no such program was built"}))
+            return with_switches(SuiteListing(failures={program: "no such program was built"}))
         return with_switches(listing_of([_test(program, *arguments)], {}, Attempts.within_limit()))
     rank_by_source, tests = named.sources(Path(project)), _of_build_systems()
     ranks = {path: named.rank(path) for path in executables(Path()) if is_program(Path(path)) and not _is_listed(path, tests)}

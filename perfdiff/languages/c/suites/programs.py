@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perfdiff.languages.c.suites.attempts import Attempts
 from perfdiff.languages.c.suites.switches import with_switches
-from perfdiff.languages.listing import Benchmark, Listing
+from perfdiff.languages.listing import Benchmark, SuiteListing
 
 # Names of options, or of the library that is loaded, by the frameworks that they tell of.
 MARKS = {
@@ -106,7 +106,7 @@ def executables(folder: Path) -> Iterator[str]:
 Lists = Callable[[BuiltProgram, Attempts, dict[str, str]], tuple[Iterable[Benchmark], float]]
 
 
-def listed(value: str, framework: str, title: str, lists: Lists) -> Listing:
+def listed(value: str, framework: str, title: str, lists: Lists) -> SuiteListing:
     """Return what the programs that a value means have, all of those in the current folder by "".
 
     `lists` returns the benchmarks of a program, and the CPU time in seconds of a process before its first call; it adds why others fail.
@@ -122,4 +122,4 @@ def listed(value: str, framework: str, title: str, lists: Lists) -> Listing:
         for benchmark in own:
             name = f"{Path(program.path).name}: {benchmark.name}" if benchmark.name in of_others else benchmark.name
             benchmarks[name] = replace(benchmark, name=name)
-    return with_switches(Listing(benchmarks, failures, max(starts_s)))
+    return with_switches(SuiteListing(benchmarks, failures, max(starts_s)))

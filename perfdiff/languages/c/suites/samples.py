@@ -17,7 +17,7 @@ from perfdiff.languages.c.suites.checkout import folders
 from perfdiff.languages.c.suites.hints import hints
 from perfdiff.languages.c.suites.testing import ProgramCall
 from perfdiff.languages.frameworks import Framework, Material
-from perfdiff.languages.listing import Benchmark, Listing, Values
+from perfdiff.languages.listing import Benchmark, SuiteListing, Values
 
 _FEWEST = 3  # samples by which growth is told
 _MOST_WAYS = 8  # of calling programs: more are variants of options
@@ -58,7 +58,7 @@ class Way:
         return attempts.shell(self.command.replace(_PLACE, shlex.quote(sample)))
 
 
-def listed(project: str, what: str) -> Listing:
+def listed(project: str, what: str) -> SuiteListing:
     """Return how the tests of a project call its programs with samples; `what` runs them, "" for what the tree tells."""
     attempts, place = Attempts.within_limit(), Path.cwd()
     built = {path for path in place.rglob("*") if path.is_file()}
@@ -76,7 +76,7 @@ def listed(project: str, what: str) -> Listing:
         if points:
             name = way.name if way.name not in benchmarks else way.command
             benchmarks[name] = Benchmark(name, way.command, parameters=(INPUT,), points=points)
-    return Listing(benchmarks, failures)
+    return SuiteListing(benchmarks, failures)
 
 
 def ways(calls: Sequence[ProgramCall], built: set[Path], place: Path) -> dict[Way, set[str]]:

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.configuration import switches
-from perfdiff.languages.listing import Listing
+from perfdiff.languages.listing import SuiteListing
 
 
-def with_switches(listing: Listing) -> Listing:
+def with_switches(listing: SuiteListing) -> SuiteListing:
     """Return a listing that tells, where it has nothing, which options of the build are off that may be the reason."""
     if listing.benchmarks:
         return listing

@@ -22,7 +22,7 @@ from perfdiff.languages.java.suites import built
 from perfdiff.languages.java.suites.following import complaint, follow
 from perfdiff.languages.java.suites.launchers import BuiltRevision, Launcher
 from perfdiff.languages.java.suites.modules import files
-from perfdiff.languages.listing import CALLS, Benchmark, Listing
+from perfdiff.languages.listing import CALLS, Benchmark, SuiteListing
 
 _MAIN = "org.openjdk.jmh.Main"
 _MAIN_FILE = "org/openjdk/jmh/Main.class"
@@ -106,7 +106,7 @@ class _Benchmarks:
         return (*self.launcher.words, _MAIN, *rest)
 
 
-def listed(what: str, *given: str) -> Listing:
+def listed(what: str, *given: str) -> SuiteListing:
     """Return the benchmarks of a jar, or of those in a folder, of all in the tree where it is empty; `given` says in which revision."""
     revision = BuiltRevision.read(given)
     end = time.monotonic() + listing.limit_s()
@@ -120,16 +120,16 @@ def listed(what: str, *given: str) -> Listing:
         failures |= {(place if name == "" else name): why for name, why in failed.items()}
         benchmarks |= own
         start_s = start_s or _start_s(holder, own, end)
-    return Listing(benchmarks, failures, start_s)
+    return SuiteListing(benchmarks, failures, start_s)
 
 
-def provided(what: str, *given: str) -> Listing:
+def provided(what: str, *given: str) -> SuiteListing:
     """Keep what starts benchmarks that were listed on another machine; return why there are none."""
     revision = BuiltRevision.read(given)
     places = _places(what, revision.build)
     for place, class_path in places:
         _launcher(revision, place, class_path)
-    return Listing(failures={} if places else {what or "benchmarks": _nothing(what)})
+    return SuiteListing(failures={} if places else {what or "benchmarks": _nothing(what)})
 
 
 def _launcher(revision: BuiltRevision, place: str, class_path: Sequence[str]) -> Launcher:

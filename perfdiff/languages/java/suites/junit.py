@@ -24,7 +24,7 @@ from perfdiff.languages.java.suites.courses import Course, ReportedTest
 from perfdiff.languages.java.suites.following import follow
 from perfdiff.languages.java.suites.launchers import BuiltRevision, Launcher
 from perfdiff.languages.java.suites.modules import Module
-from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing
+from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, SuiteListing
 
 _DRIVER = Path(__file__).parent / "driver"
 _ANY = {"*": ".*", "?": "."}
@@ -68,7 +68,7 @@ class _TestSuite:
         return Benchmark(name, f"{started} {calls} {word} > /dev/null", points={(): (seconds, test.repeatable)}, batch=batch)
 
 
-def listed(pattern: str, *given: str) -> Listing:
+def listed(pattern: str, *given: str) -> SuiteListing:
     """Return the tests of classes with names such as `Parser*Test`, of all where it is empty; `given` says in which revision."""
     revision, end = BuiltRevision.read(given), time.monotonic() + listing.limit_s()
     project = built.modules(Path.cwd(), revision.build)
@@ -95,18 +95,18 @@ def listed(pattern: str, *given: str) -> Listing:
         start_s = start_s or _start_s(suite, course.shortest, end)
     if not benchmarks and not failures:
         failures[_ALL] = project.problem or ("no test class has such a name" if folders else _NO_TESTS)
-    return Listing(benchmarks, failures, start_s, whole)
+    return SuiteListing(benchmarks, failures, start_s, whole)
 
 
-def provided(_pattern: str, *given: str) -> Listing:
+def provided(_pattern: str, *given: str) -> SuiteListing:
     """Keep what starts tests that were listed on another machine; return why none can be started, where that is so."""
     revision = BuiltRevision.read(given)
     project = built.modules(Path.cwd(), revision.build)
     suites = {module.folder: _suite(revision, module) for module in project.modules if module.tests}
     if not suites:
-        return Listing(failures={_ALL: project.problem or _NO_TESTS})
+        return SuiteListing(failures={_ALL: project.problem or _NO_TESTS})
     failures = {folder: suite for folder, suite in suites.items() if isinstance(suite, str)}
-    return Listing(failures=failures if len(failures) == len(suites) else {})
+    return SuiteListing(failures=failures if len(failures) == len(suites) else {})
 
 
 def _suite(revision: BuiltRevision, module: Module) -> _TestSuite | str:

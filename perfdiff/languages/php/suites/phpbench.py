@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shlex
 
-from perfdiff.languages.listing import CALLS, Benchmark, Listing
+from perfdiff.languages.listing import CALLS, Benchmark, SuiteListing
 from perfdiff.languages.php.suites.trials import PassedCase, command, grouped, places, quoted, tried
 
 _DRIVER = "phpbench.php"
 
 
-def listed(what: str) -> Listing:
+def listed(what: str) -> SuiteListing:
     """Return the subjects of the benchmarks that words select, each a path or a regular expression of names."""
     trials = tried(_DRIVER, shlex.split(what))
-    return Listing(
+    return SuiteListing(
         {name: _benchmark(name, cases) for name, cases in grouped(trials).items()},
         trials.failures,
         trials.start_s,

@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
-from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, Listing
+from perfdiff.languages.listing import CALLS, CASES, Batch, Benchmark, SuiteListing
 from perfdiff.languages.php.suites.trials import PassedCase, command, grouped, places, quoted, tried
 
 _DRIVER = "phpunit.php"
@@ -14,14 +14,14 @@ _FILTER = "--filter"
 _ASIDE = ">&2"  # what PHPUnit prints holds times, and would differ in each run
 
 
-def listed(what: str) -> Listing:
+def listed(what: str) -> SuiteListing:
     """Return the tests that PHPUnit selects by some arguments."""
     words = shlex.split(what)
     selected = list(_unfiltered(words))
     trials = tried(_DRIVER, words, can_leave_out=selected == words)
     tests = grouped(trials)
     files = {name: f"{name}@{cases[0].file}" for name, cases in tests.items()}
-    return Listing(
+    return SuiteListing(
         {name: _benchmark(cases, selected, files) for name, cases in tests.items()},
         trials.failures,
         trials.start_s,

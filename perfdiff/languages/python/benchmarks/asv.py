@@ -25,7 +25,7 @@ _TIMED = re.compile(r"Time[A-Z_].+|time_.+")
 _UNTIMED = re.compile(r"(?:Timeraw|Track|Mem|PeakMem)[A-Z_].+|(?:timeraw|track|mem|peakmem)_.+")
 
 
-class Benchmark:
+class AsvBenchmark:
     """A benchmark as asv finds it: a function, or a method of an instance, with what stands around it."""
 
     def __init__(self, module: Any, path: str) -> None:
@@ -110,11 +110,11 @@ def try_all(report: Report, folder: str, pattern: str, *variables: str) -> None:
     They run with the values that `variables` have now.
     """
     before = "".join(f"{name}={shlex.quote(os.environ[name])} " for name in variables)
-    chosen: list[Benchmark] = []
+    chosen: list[AsvBenchmark] = []
     for module in modules(suite_package(folder), report):
         for path, is_timed in benchmarks(module):
             with Attempt() as attempt:
-                benchmark = Benchmark(module, path)
+                benchmark = AsvBenchmark(module, path)
                 if re.search(pattern, benchmark.name):
                     chosen += [benchmark] if is_timed else []
                     if not is_timed:
@@ -163,7 +163,7 @@ def benchmarks(module: Any) -> Iterator[tuple[str, bool]]:
                 yield path, is_timed
 
 
-def _try(report: Report, benchmark: Benchmark, folder: str, before: str, caches: dict[object, Any]) -> None:
+def _try(report: Report, benchmark: AsvBenchmark, folder: str, before: str, caches: dict[object, Any]) -> None:
     """Try a benchmark at its points, whose commands stand behind `before`; `caches` are those made so far, by what made them."""
     inside = benchmark.module.__name__.partition(".")[2]
     what = (folder, f"{inside}:{benchmark.path}")
@@ -182,7 +182,7 @@ def _try(report: Report, benchmark: Benchmark, folder: str, before: str, caches:
             report.fail(name, attempt.failure)
 
 
-def _cached(report: Report, benchmark: Benchmark, caches: dict[object, Any]) -> object:
+def _cached(report: Report, benchmark: AsvBenchmark, caches: dict[object, Any]) -> object:
     """Return what the `setup_cache` of a benchmark makes, which is called once for all that share it, even where it fails."""
     make = benchmark.setup_cache
     assert make is not None, "is asked only where there is one"
@@ -199,10 +199,10 @@ def _cached(report: Report, benchmark: Benchmark, caches: dict[object, Any]) -> 
     return content
 
 
-def _benchmark(folder: str, name: str) -> Benchmark:
+def _benchmark(folder: str, name: str) -> AsvBenchmark:
     package = suite_package(folder)
     inside, _, path = name.partition(":")
-    return Benchmark(importlib.import_module(f"{package}.{inside}" if inside else package), path)
+    return AsvBenchmark(importlib.import_module(f"{package}.{inside}" if inside else package), path)
 
 
 def keep_cache(folder: str, name: str) -> int:

@@ -95,7 +95,7 @@ class _CodspeedFixtures:
 def _counted(kind: Any, calling: Callable[[Callable[[], object]], None]) -> Any:
     """Return the class of the fixture `benchmark` as a class that calls functions as `calling` says; the plugin asks for its own class."""
 
-    class Counted(kind):  # type: ignore[misc]
+    class CountedBenchmark(kind):  # type: ignore[misc]
         def __call__(self, function: Callable[..., object], *arguments: Any, **named: Any) -> object:
             return super().__call__(_repeated(function, calling), *arguments, **named)
 
@@ -119,7 +119,7 @@ def _counted(kind: Any, calling: Callable[[Callable[[], object]], None]) -> Any:
 
             return self(call)
 
-    return Counted
+    return CountedBenchmark
 
 
 def _has_fixture(item: Any) -> bool:
