@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from perfdiff import __version__
@@ -17,7 +18,10 @@ from perfdiff.cli.whole import PROGRAM, Command, command, commands
 
 _ABOUT = """\
 `scripts/reference` writes this page from the help texts of the commands; `COMMAND --help` shows the same, and so does the manual page,
-which it writes as well. [report.md](report.md) and [history.md](history.md) explain what the commands print."""
+which it writes as well. Options that several commands have alike stand [once](#common-options). [report.md](report.md) and
+[history.md](history.md) explain what the commands print."""
+
+_COMMON = 3  # commands that have an option alike: it is explained once
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,17 +115,31 @@ def _roff(text: str) -> str:
 
 
 def markdown() -> str:
-    """Return the reference of all commands and options."""
+    """Return the reference of all commands and options; what several commands have alike stands once, at its end."""
+    whole = list(pages())
+    times = Counter(entry for each in whole for entry in each.entries)
+    common = [entry for entry, count in times.items() if count >= _COMMON]
     parts = ["# Commands", _ABOUT]
-    for each in pages():
+    for each in whole:
         parts.append(f"## `{each.name}`")
         parts.append(f"```\n{each.usage}\n```")
         for paragraph in each.paragraphs:
             parts.append(f"```\n{paragraph}\n```" if "\n" in paragraph else textwrap.fill(paragraph, 140, break_on_hyphens=False))
-        if each.entries:
-            rows = [f"| `{_cell(entry.written)}` | {_cell(entry.says)} |" for entry in each.entries]
-            parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
-    return "\n\n".join(parts) + "\n"
+        own = [entry for entry in each.entries if entry not in common]
+        if own:
+            parts.append(_table(own))
+        if shared := [f"`{_long(entry)}`" for entry in each.entries if entry in common]:
+            parts.append(textwrap.fill(f"[Common options](#common-options): {', '.join(shared)}.", 140, break_on_hyphens=False))
+    return "\n\n".join([*parts, "## Common options", _table(common)]) + "\n"
+
+
+def _long(entry: Entry) -> str:
+    return next(word.rstrip(",") for word in entry.written.split() if word.startswith("--"))
+
+
+def _table(entries: Iterable[Entry]) -> str:
+    rows = [f"| `{_cell(entry.written)}` | {_cell(entry.says)} |" for entry in entries]
+    return "\n".join(["| option | meaning |", "|---|---|", *rows])
 
 
 def _cell(text: str) -> str:

@@ -1,4 +1,4 @@
-"""`perfdiff compare BASE HEAD` and `perfdiff compare PARTS…`: compare recorded calls, or other tools' results, without any source."""
+"""`perfdiff compare BASE HEAD` and `perfdiff compare PARTS…`: recorded calls, other tools' results, profiles, without any source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ app = options.application()
 _PAIR = 2
 
 _HELP = """
-Compare two sets of recorded calls, function by function, or of other tools' results, without sources.
+Compare two sets of recorded calls, function by function, or of other tools' results or profiles, without sources.
 
 Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` writes it, or Freud's binary logs: a folder with `idcm_*.bin`,
 or one file. Functions are matched by name. If an experiment has two sides, BASE_SAMPLES uses its base and HEAD_SAMPLES its head; the
@@ -34,6 +34,10 @@ same folder given twice is analysed as it was measured. Each run, and each log, 
 Results of other tools are files of Google Benchmark, pytest-benchmark, asv, hyperfine, JMH (JSON), phpbench (XML dump) or Go (text), one
 a side, or a folder of them with a file for each session. Each benchmark at each of its parameters is judged by all its repetitions.
 
+Profiles by sampling are folded stacks (py-spy, async-profiler, inferno, …), text of `perf script`, pprof (Go, …) or speedscope, one a side,
+or a folder of them with a file for each run. They tell which functions take more beside the others, in any language, and never that nothing
+is slower.
+
 Alternatively, give folders with parts that `perfdiff record` wrote on any number of hosts: two revisions in them are compared within
 kinds of hosts. --base and --head say which is which; otherwise the order of two folders does, or git if a repository is at hand.
 
@@ -41,6 +45,7 @@ kinds of hosts. --base and --head say which is which; otherwise the order of two
   perfdiff compare lab/v1 lab/v2 -o report.html
   perfdiff compare logs-of-v1/ logs-of-v2/
   perfdiff compare google-v1.json google-v2.json -o report.html
+  perfdiff compare profiles-of-v1/ profiles-of-v2/
   perfdiff compare --base v1.2 --head v1.3 collected/*
 """
 
@@ -115,6 +120,8 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
         given = f"'{missing[0]}' is not there" if missing else f"folders of samples are two, not {len(wished.folders)}"
         raise UsageError(f"{given}: give base's and head's, or folders with parts of a fleet", slug="samples-missing")
     first, second = wished.folders
+    if (profiles := samples.profiles(first, second)) is not None:
+        return profiles
     if samples.are_results(first, second):
         return samples.results(first, second)
     return samples.load_pair(first, second)

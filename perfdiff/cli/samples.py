@@ -59,6 +59,21 @@ def load_pair(base: Folder, head: Folder) -> Recorded:
     return pairing.paired(condensed(base), condensed(head))
 
 
+def profiles(base: Folder, head: Folder) -> Recorded | None:
+    """Return base's profile by sampling against head's, None where the paths are none; raise UsageError where one alone is."""
+    from perfdiff.records.sampled import reading, sides
+    from perfdiff.records.schema import Side
+
+    paths = {side: path for side, path in zip(Side, (base, head), strict=True) if isinstance(path, Path) and not _is_experiment(path)}
+    sampled = {side: path for side, path in paths.items() if reading.holds_profiles(path)}
+    if not sampled:
+        return None
+    if len(sampled) < len(Side):
+        raise UsageError("a profile can only be compared with a profile: give two of one form", slug="samples-apart")
+    names = {Side.BASE: str(base), Side.HEAD: str(head)}
+    return sides.from_profiles({side: reading.read_side(path) for side, path in sampled.items()}, names)
+
+
 def are_results(base: Folder, head: Folder) -> bool:
     """Return whether two paths hold what other tools measured; raise UsageError where one of them does not."""
     from perfdiff.records.results import reading

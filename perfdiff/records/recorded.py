@@ -13,10 +13,11 @@ from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.remote import Folder
 from perfdiff.records.reservoir import Reservoir, quota
-from perfdiff.records.schema import Experiment, Note, Phase, SampleTable, Side
+from perfdiff.records.schema import Compared, Experiment, Note, Phase, SampleTable, Side
 
 SEED = 0  # of the choice of calls, which is the same whoever asks
 
+BY_OTHER_TOOLS = (Compared.RESULTS, Compared.PROFILES)
 RECORDED_APART = Note(
     "recorded-apart",
     "base and head were not recorded in turn: what differs between the two recordings, such as the machine's load, counts as head's",

@@ -39,6 +39,7 @@ class Compared(StrEnum):
     REVISIONS = "revisions"
     COMMANDS = "commands"  # run where the user stands, of which nothing is known but their runs
     RESULTS = "results"  # that another tool measured, benchmark by benchmark
+    PROFILES = "profiles"  # by sampling, which tell what functions take of a run, and not how long it is
 
 
 class Change(StrEnum):

@@ -12,6 +12,7 @@ from perfdiff.analysis.claims import parts
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.peaks import MemoryStanding
 from perfdiff.fuzzing.findings import SearchFindings
+from perfdiff.records.recorded import BY_OTHER_TOOLS
 from perfdiff.records.schema import Compared, SampleTable, Side
 from perfdiff.report import consequences as said
 from perfdiff.report import lasting_memory, peak_memory, slow_inputs, wording
@@ -170,8 +171,8 @@ def _answer(findings: Findings) -> Iterator[Block]:
 
 def _subject(findings: Findings, first: FunctionFinding) -> tuple[str, str]:
     """Return what the answer is about, with where it is as far as that is known."""
-    if findings.compared is Compared.RESULTS:
-        return "benchmark", first.info.name
+    if findings.compared in BY_OTHER_TOOLS:
+        return "benchmark" if findings.compared is Compared.RESULTS else "function", first.info.name
     return "function", f"{first.info.name}, {wording.place(first.info)}"
 
 
@@ -278,6 +279,8 @@ def _measured(findings: Findings) -> str:
         return f"whole runs of {workloads} at {points}"
     if findings.compared is Compared.RESULTS:
         return f"{wording.plural(len(findings.functions), 'benchmark')} at {points}, by another tool"
+    if findings.compared is Compared.PROFILES:
+        return f"{wording.plural(len(findings.functions), 'function')}, by profiles"
     return f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
 
 

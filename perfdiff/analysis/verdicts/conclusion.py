@@ -257,6 +257,13 @@ def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
     return conclusion.opened(claim("unlike-start", files=files))
 
 
+def _of_shares(conclusion: Conclusion, program: Program) -> Conclusion:
+    """Return a conclusion that does not say of the program what shares of its functions cannot tell."""
+    if program.evidence.compared is not Compared.PROFILES or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+        return conclusion
+    return conclusion.opened(claim("profiles-alone"))
+
+
 def _of_all_that_differs(conclusion: Conclusion, program: Program) -> Conclusion:
     return of_what_was_compared(conclusion, program.evidence.uncompared)
 
@@ -273,6 +280,7 @@ RESERVATIONS = (
     Reservation(
         "unlike-start", "good news, and runs read outside of their trees what builds or runs wrote, or the checkout has?", _of_a_like_start
     ),
+    Reservation("profiles-alone", "good news, by profiles alone, which tell no more than shares?", _of_shares),
     Reservation("uncompared", "good news, and a part of what differs was not compared?", _of_all_that_differs),
     Reservation("other-work", "good news, and head may do less work?", _of_same_work),
 )

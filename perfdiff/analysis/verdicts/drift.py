@@ -11,7 +11,8 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.records.schema import Compared, Experiment, Floats, Side
+from perfdiff.records.recorded import BY_OTHER_TOOLS
+from perfdiff.records.schema import Experiment, Floats, Side
 
 
 def drift(experiment: Experiment) -> float:
@@ -19,7 +20,7 @@ def drift(experiment: Experiment) -> float:
 
     Where these are of several sessions, what sessions differ by is in every interval.
     """
-    if experiment.compared is not Compared.RESULTS:
+    if experiment.compared not in BY_OTHER_TOOLS:
         return 0.0
     sessions = {side: {run.layout for run in experiment.runs if run.side is side} for side in Side}
     if min(map(len, sessions.values())) >= POLICY.layouts_known:

@@ -28,13 +28,13 @@ _SUFFIXES = (".json", ".txt", ".xml")
 def holds_results(path: Path) -> bool:
     """Return whether a path may be one of results: a file of text, or a folder with nothing but such files; their contents decide."""
     if path.is_dir():
-        return bool(_files(path)) and all(file.suffix in _SUFFIXES and _is_text(file) for file in _files(path))
+        return bool(listed_files(path)) and all(file.suffix in _SUFFIXES and _is_text(file) for file in listed_files(path))
     return path.is_file() and _is_text(path)
 
 
 def read_side(path: Path) -> tuple[ToolResults, ...]:
     """Return the results of one side, one entry a file; raise RecordingError where one is damaged, UsageError where it is of no tool."""
-    files = _files(path) if path.is_dir() else [path]
+    files = listed_files(path) if path.is_dir() else [path]
     if len(files) > MOST_FILES:
         raise UsageError(f"'{path}' holds {len(files):,} files; {MOST_FILES:,} at most are read", slug="results-unknown")
     sessions = tuple(map(read, files))
@@ -85,7 +85,8 @@ def _says(error: Exception) -> str:
     return f"it has no {error}" if isinstance(error, KeyError) else str(error)[:200]
 
 
-def _files(folder: Path) -> list[Path]:
+def listed_files(folder: Path) -> list[Path]:
+    """Return the files of a folder that are not hidden, in the order of their names."""
     return sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
 
 

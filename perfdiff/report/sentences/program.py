@@ -132,6 +132,7 @@ WORDINGS: Mapping[str, Wording] = {
     "not-of-the-program": "what whole runs take is a matter of the clock, of services or of larger inputs, not of the program",
     "no-runs": "no whole runs were made",
     "nothing-ran": _nothing_ran,
+    "profiles-alone": "profiles tell what functions take beside each other, and not how long a run takes",
     "points-not-run": "there was no time for runs at {points:three}",
     "opened": "Inconclusive: {why}; by time alone: {by_time:lowered}",
     "unlike-start": (
