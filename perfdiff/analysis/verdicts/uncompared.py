@@ -18,30 +18,19 @@ def of_what_was_compared(conclusion: Conclusion, uncompared: Sequence[Difference
 
 
 def _claimed(difference: Difference) -> Claim:
-    names = difference.names
-    match difference.why:
-        case Uncompared.BUILD:
-            claimed = claim("uncompared-build", names=names)
-        case Uncompared.ABSENT:
-            claimed = claim("uncompared-absent", names=names)
-        case Uncompared.COMMIT:
-            claimed = claim("uncompared-commit")
-        case Uncompared.SUBMODULE:
-            claimed = claim("uncompared-submodule", names=names)
-        case Uncompared.CHECKOUT:
-            claimed = claim("uncompared-checkout", names=names)
-        case Uncompared.FAILING:
-            claimed = claim("uncompared-failing", names=names)
-        case Uncompared.SUCCESSION:
-            claimed = claim("uncompared-succession", names=names, ratio=difference.ratio)
-        case Uncompared.REPEATED:
-            claimed = claim("uncompared-repeated", names=names)
-        case Uncompared.BY_HAND:
-            claimed = claim("uncompared-by-hand", names=names, ratio=difference.ratio)
-        case Uncompared.FAILING_BY_HAND:
-            claimed = claim("uncompared-failing-by-hand", names=names)
-        case Uncompared.SETUP:
-            claimed = claim("uncompared-setup", names=names)
-        case Uncompared.FIRST:
-            claimed = claim("uncompared-first", names=names)
-    return claimed
+    names, ratio = difference.names, difference.ratio
+    return {
+        Uncompared.BUILD: claim("uncompared-build", names=names),
+        Uncompared.ABSENT: claim("uncompared-absent", names=names),
+        Uncompared.PINS: claim("uncompared-pins", names=names),
+        Uncompared.COMMIT: claim("uncompared-commit"),
+        Uncompared.SUBMODULE: claim("uncompared-submodule", names=names),
+        Uncompared.CHECKOUT: claim("uncompared-checkout", names=names),
+        Uncompared.FAILING: claim("uncompared-failing", names=names),
+        Uncompared.SUCCESSION: claim("uncompared-succession", names=names, ratio=ratio),
+        Uncompared.REPEATED: claim("uncompared-repeated", names=names),
+        Uncompared.BY_HAND: claim("uncompared-by-hand", names=names, ratio=ratio),
+        Uncompared.FAILING_BY_HAND: claim("uncompared-failing-by-hand", names=names),
+        Uncompared.SETUP: claim("uncompared-setup", names=names),
+        Uncompared.FIRST: claim("uncompared-first", names=names),
+    }[difference.why]
