@@ -16,6 +16,7 @@ from perfdiff.languages import kept_files
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.circumstances import by_hand, followed
 from perfdiff.measuring.later import took_ns
+from perfdiff.measuring.outside import Met
 from perfdiff.measuring.site import Site
 from perfdiff.measuring.unaltered import is_compiled, laid_out
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -26,24 +27,26 @@ _PAIRS = 5  # of runs with a single call, of which head's must each take longer:
 _MOST = 3  # workloads whose single calls are looked at
 
 
-def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Collection[str], waiting: Sequence[Point]) -> tuple[ComparisonGap, ...]:
+def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Met, waiting: Sequence[Point]) -> tuple[ComparisonGap, ...]:
     """Return what differs and is not compared; runs in other circumstances are made where nothing else is.
 
-    `runs` are those so far, `met` files of the trees that runs met, and at the points `waiting` head waits longer for services outside
+    `runs` are those so far, `met` is what they met, and at the points `waiting` head waits longer for services outside
     the revisions.
     """
     return tuple(_differences(bench, site, met, waiting)) or tuple(_in_other_circumstances(bench, site, runs))
 
 
-def _differences(bench: Bench, site: Site, met: Collection[str], waiting: Sequence[Point]) -> Iterator[ComparisonGap]:
+def _differences(bench: Bench, site: Site, met: Met, waiting: Sequence[Point]) -> Iterator[ComparisonGap]:
     if dirty := bench.pins.dirty:
         yield ComparisonGap(UncomparedReason.SUBMODULE, dirty)
     base, head = bench.pins.base, bench.pins.head
-    if base.tree == head.tree and base.commit != head.commit and any(name.startswith(_OF_GIT) for name in met):
+    if base.tree == head.tree and base.commit != head.commit and any(name.startswith(_OF_GIT) for name in met.in_trees):
         yield ComparisonGap(UncomparedReason.COMMIT, (base.commit, head.commit))
-    if names := bench.packs.absent(site.plain[Side.BASE], site.plain[Side.HEAD], met):
+    if names := bench.packs.absent(site.plain[Side.BASE], site.plain[Side.HEAD], met.in_trees):
         yield ComparisonGap(UncomparedReason.ABSENT, names)
-    if names := _in_the_checkout_alone(bench, site, met):
+    if names := bench.packs.unfollowed(site.plain[Side.BASE], site.plain[Side.HEAD], met.elsewhere):
+        yield ComparisonGap(UncomparedReason.PINS, names)
+    if names := _in_the_checkout_alone(bench, site, met.in_trees):
         yield ComparisonGap(UncomparedReason.CHECKOUT, names)
     guessed_from = bench.request.config.build_guessed_from
     if guessed_from and (files := decided(guessed_from, [site.plain[side].tree for side in Side])):

@@ -18,30 +18,19 @@ def of_what_was_compared(conclusion: Conclusion, uncompared: Sequence[Comparison
 
 
 def _claimed(difference: ComparisonGap) -> Claim:
-    names = difference.names
-    match difference.why:
-        case UncomparedReason.BUILD:
-            claimed = claim("uncompared-build", names=names)
-        case UncomparedReason.ABSENT:
-            claimed = claim("uncompared-absent", names=names)
-        case UncomparedReason.COMMIT:
-            claimed = claim("uncompared-commit")
-        case UncomparedReason.SUBMODULE:
-            claimed = claim("uncompared-submodule", names=names)
-        case UncomparedReason.CHECKOUT:
-            claimed = claim("uncompared-checkout", names=names)
-        case UncomparedReason.FAILING:
-            claimed = claim("uncompared-failing", names=names)
-        case UncomparedReason.SUCCESSION:
-            claimed = claim("uncompared-succession", names=names, ratio=difference.ratio)
-        case UncomparedReason.REPEATED:
-            claimed = claim("uncompared-repeated", names=names)
-        case UncomparedReason.BY_HAND:
-            claimed = claim("uncompared-by-hand", names=names, ratio=difference.ratio)
-        case UncomparedReason.FAILING_BY_HAND:
-            claimed = claim("uncompared-failing-by-hand", names=names)
-        case UncomparedReason.SETUP:
-            claimed = claim("uncompared-setup", names=names)
-        case UncomparedReason.FIRST:
-            claimed = claim("uncompared-first", names=names)
-    return claimed
+    names, ratio = difference.names, difference.ratio
+    return {
+        UncomparedReason.BUILD: claim("uncompared-build", names=names),
+        UncomparedReason.ABSENT: claim("uncompared-absent", names=names),
+        UncomparedReason.PINS: claim("uncompared-pins", names=names),
+        UncomparedReason.COMMIT: claim("uncompared-commit"),
+        UncomparedReason.SUBMODULE: claim("uncompared-submodule", names=names),
+        UncomparedReason.CHECKOUT: claim("uncompared-checkout", names=names),
+        UncomparedReason.FAILING: claim("uncompared-failing", names=names),
+        UncomparedReason.SUCCESSION: claim("uncompared-succession", names=names, ratio=ratio),
+        UncomparedReason.REPEATED: claim("uncompared-repeated", names=names),
+        UncomparedReason.BY_HAND: claim("uncompared-by-hand", names=names, ratio=ratio),
+        UncomparedReason.FAILING_BY_HAND: claim("uncompared-failing-by-hand", names=names),
+        UncomparedReason.SETUP: claim("uncompared-setup", names=names),
+        UncomparedReason.FIRST: claim("uncompared-first", names=names),
+    }[difference.why]
