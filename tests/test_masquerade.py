@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from perfdiff.build.additions import UNTRACKED_GCC, Additions, guilty_probes
-from perfdiff.build.calls import Build, CompilerCall, split
+from perfdiff.build.calls import Build, ParsedCall, split
 from perfdiff.build.commands import CompileLog, read_compile_log
 from perfdiff.build.links import read_links
 from perfdiff.build.masquerade import FlagKind, Flags, Masquerade, set_up_masquerade
@@ -478,7 +478,7 @@ def test_guilt_is_read_off_errors_not_off_warnings() -> None:
 )
 def test_purpose_of_a_call_is_understood(line: str, links: bool, compiles: bool) -> None:
     name, *arguments = line.split()
-    call = CompilerCall(name, arguments)
+    call = ParsedCall(name, arguments)
     assert (call.links, call.compiles) == (links, compiles)
 
 
@@ -492,15 +492,13 @@ def test_purpose_of_a_call_is_understood(line: str, links: bool, compiles: bool)
 )
 def test_code_that_is_timed_lies_at_equal_places_before_what_the_project_asks_for(compiler: str, kind: str, aligned: list[str]) -> None:
     """Counts do not depend on where code lies, times do."""
-    added = Additions(CompilerCall(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
+    added = Additions(ParsedCall(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
     assert [word for word in added.probing if word.startswith("-falign")] == aligned
 
 
 @pytest.mark.parametrize(("compiler", "kind", "is_spared"), [("gcc", "probed", True), ("gcc", "counted", True), ("clang", "probed", False)])
 def test_variables_are_not_followed_in_builds_whose_debugging_information_nobody_reads(compiler: str, kind: str, is_spared: bool) -> None:
-    added = Additions(
-        CompilerCall(compiler, ["-O2", "-g", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind)
-    )
+    added = Additions(ParsedCall(compiler, ["-O2", "-g", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
     assert [word for word in added.probing if "var-tracking" in word] == list(UNTRACKED_GCC) * is_spared
 
 
@@ -508,7 +506,7 @@ def test_variables_are_not_followed_in_builds_whose_debugging_information_nobody
     ("compiler", "kind", "is_spared"), [("gcc", "surveyed", True), ("gcc", "probed", False), ("clang", "surveyed", False)]
 )
 def test_gcc_analyses_no_pointers_in_builds_that_are_only_surveyed(compiler: str, kind: str, is_spared: bool) -> None:
-    added = Additions(CompilerCall(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
+    added = Additions(ParsedCall(compiler, ["-O2", "-c", "a.c"]), compiler, "", Build("folder", "tree", "header.h", "runtime", kind))
     assert ("-fno-tree-pta" in added.probing) is is_spared
 
 
@@ -531,7 +529,7 @@ def test_compilers_take_what_aligns_code_without_a_word(compiler: str, tmp_path:
     (tmp_path / "a.c").write_text("int f(int n, const int *a) { int s = 0; for (int i = 0; i < n; i++) s += a[i]; return s; }\n")
     (tmp_path / "header.h").write_text("")
     added = Additions(
-        CompilerCall(compiler, ["-c", "a.c"]), compiler, "", Build("folder", "tree", str(tmp_path / "header.h"), str(tmp_path), "probed")
+        ParsedCall(compiler, ["-c", "a.c"]), compiler, "", Build("folder", "tree", str(tmp_path / "header.h"), str(tmp_path), "probed")
     )
     command = [compiler, *added.probing, "-O2", "-Wall", "-Wextra", "-Werror", "-c", "a.c", "-o", "a.o"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -539,4 +537,4 @@ def test_compilers_take_what_aligns_code_without_a_word(compiler: str, tmp_path:
 
 
 def test_nothing_is_aligned_in_a_plain_build() -> None:
-    assert not Additions(CompilerCall("gcc", ["-O2", "a.o"]), "gcc", "", Build("folder", "tree", "header.h", "runtime", "probed")).probing
+    assert not Additions(ParsedCall("gcc", ["-O2", "a.o"]), "gcc", "", Build("folder", "tree", "header.h", "runtime", "probed")).probing

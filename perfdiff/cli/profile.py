@@ -71,7 +71,7 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         from perfdiff.report import profile as report
         from perfdiff.report import profile_plot
 
-        output.deliver(report, profile_plot, profiles, chosen, output_file, quiet=project.quiet, known=classes)
+        output.deliver(report, profile_plot, profiles, chosen, output_file, quiet=project.quiet, classes=classes)
 
 
 def _are_several(words: Sequence[str], directory: Path) -> bool:
