@@ -15,7 +15,7 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import Makers, OwnMachine
 from perfdiff.progress import Progress
 from perfdiff.records import store
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.relay import Relay
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve, resolve_one
@@ -35,7 +35,7 @@ def makers(bench: Bench) -> Iterator[Makers]:
         yield workers.crew
 
 
-def judges(config: ClusterConfig, recorded: Recorded, progress: Progress) -> Engines:
+def judges(config: ClusterConfig, recorded: RecordedExperiment, progress: Progress) -> Engines:
     """Return the engines that analyse the recordings: a cluster's workers if there is one and much to do, else this machine."""
     if config.address is None or len(recorded.experiment.functions) < WORTH_SENDING:
         return nullcontext
@@ -75,8 +75,8 @@ def compare_ahead(address: str, wanted: Callable[[int], Sequence[Request]], prog
             missing = []
             for request in requests:
                 pins = resolve(repository, request.revisions, snapshots=cache / "snapshots")
-                asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
-                folder = storage.experiment(cache, asked)
+                comparison = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
+                folder = storage.experiment(cache, comparison)
                 missing += [(pins, folder)] * (not store.exists(folder))
             if len(missing) > 1:
                 workers.compare_apart(requests[0], [pins for pins, _ in missing], [folder for _, folder in missing], progress)

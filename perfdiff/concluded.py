@@ -23,7 +23,7 @@ _DECIDES = ("analysis", "models", "records", "units.py")  # the code that findin
 
 
 @dataclass(frozen=True, slots=True)
-class Concluded:
+class StoredFindings:
     """The place in the cache of the findings on one experiment. What cannot be read or written there counts as absent."""
 
     path: Path
@@ -45,12 +45,12 @@ class Concluded:
             entry.write(self.path, text)
 
 
-def concluded(cache: Path, folder: Path, experiment: Experiment, config: CompareConfig) -> Concluded:
+def concluded(cache: Path, folder: Path, experiment: Experiment, config: CompareConfig) -> StoredFindings:
     """Return where the findings on the experiment in `folder` are kept, as it is judged by `config` and its revisions are named."""
     named = codec.encode((experiment.base, experiment.head, experiment.notes, [point.min_effect for point in experiment.points]))
     parts = [_code(), dict(tables.digests(folder)), codec.encode(config), named]
     key = blake2b(json.dumps(parts, sort_keys=True).encode(errors="surrogateescape"), digest_size=16).hexdigest()
-    return Concluded(cache / "findings" / f"{key}.json")
+    return StoredFindings(cache / "findings" / f"{key}.json")
 
 
 @functools.cache

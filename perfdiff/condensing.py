@@ -19,7 +19,7 @@ from perfdiff.engines.processes import Processes
 from perfdiff.engines.tables import chosen
 from perfdiff.errors import RecordingError
 from perfdiff.records import recorded, store, tables
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.remote import Folder
 from perfdiff.records.reservoir import Reservoir
 from perfdiff.records.schema import SampleTable, Side
@@ -41,7 +41,7 @@ class Piece:
     whole: bool
 
 
-def condensed(folder: Folder, engine: Engine | None = None) -> Recorded:
+def condensed(folder: Folder, engine: Engine | None = None) -> RecordedExperiment:
     """Return the experiment in a folder, or behind a URL, with tables of a size that models learn from; raise RecordingError.
 
     Tables of a single part, and experiments that have no others, stay as they are. Sums over runs are of all calls in any case.
@@ -90,7 +90,7 @@ def _itself(load: recorded.Samples) -> recorded.Samples:
     return load
 
 
-def _pieces(folder: Folder, whole: Recorded) -> Iterator[Piece]:
+def _pieces(folder: Folder, whole: RecordedExperiment) -> Iterator[Piece]:
     for info in whole.experiment.functions:
         for side in Side:
             names = tuple(store.sample_parts(folder, info.id, side))

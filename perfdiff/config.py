@@ -37,7 +37,7 @@ class BuildConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ServiceLink:
     """How far away a service is made, by a proxy before it: what its users find, not what it finds itself.
 
     Its answers come late by `delay_s`, drawn evenly from within `jitter_s` around it. A connection carries `bytes_per_s` each way, 0 for as
@@ -62,7 +62,7 @@ class Link:
     @property
     def is_near(self) -> bool:
         """Return whether nothing is made worse, so that no proxy is needed."""
-        return self == Link(self.service)
+        return self == ServiceLink(self.service)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,7 +364,7 @@ class Config:
     languages: Mapping[str, object] = field(default_factory=dict)
     budgets: tuple[CostBudget, ...] = ()
     services: tuple[ServiceConfig, ...] = ()
-    links: tuple[Link, ...] = ()  # to services that are made worse to reach, for a check
+    links: tuple[ServiceLink, ...] = ()  # to services that are made worse to reach, for a check
     source: str | None = None
     build_guessed_from: str | None = None
     otherwise: tuple[Config, ...] = ()

@@ -99,20 +99,20 @@ def _best(bench: Bench, commands: Sequence[WorkloadConfig]) -> Tryout:
             errors.append(error)
             switchings.append(Switching(guess, error.switches if isinstance(error, NothingCompiledError) else ()))
             continue
-        tryouts.append((guess, _Tryout(guess, site_of(guess, built)).made(commands)))
+        tryouts.append((guess, _Tryout(guess, site_of(guess, built)).tryout(commands)))
         if tryouts[-1][1].works:
             return tryouts[-1][1]
         switchings.append(Switching(guess, options.off_in([built[Side.BASE].folder])))
     for switching in switchings:
         for _, switched in switching.builds():
-            tryout = _Tryout(switched, site_of(switched, switched.workshop.plain())).made(commands)
+            tryout = _Tryout(switched, site_of(switched, switched.workshop.plain())).tryout(commands)
             if tryout.works:
                 return tryout
     if not tryouts:
         why = "; ".join((str(errors[0]), *switchings[0].failures))
         raise BuildError(why, slug=errors[0].slug, detail=errors[0].detail) from errors[0]
     for guess, _ in tryouts:
-        patient = _Tryout(guess, site_of(guess, guess.workshop.plain()), patient=True).made(commands)
+        patient = _Tryout(guess, site_of(guess, guess.workshop.plain()), patient=True).tryout(commands)
         if patient.works:
             return patient
     failures = [f"the build: {error}" for error in errors]
@@ -134,7 +134,7 @@ class _Tryout:
         everything = frozenset(self.site.subjects.pairs)
         self._reaching = Reaching(self.bench, self.site, everything, LIMIT_S)
 
-    def made(self, commands: Sequence[WorkloadConfig]) -> Tryout:
+    def tryout(self, commands: Sequence[WorkloadConfig]) -> Tryout:
         suites = tuple(self._suites())
         working = next(filter(self._works, commands), None) if not suites else None
         plain = self.site.plain[Side.BASE]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from perfdiff import storage
 from perfdiff.analysis.findings import Findings
-from perfdiff.concluded import Concluded, concluded
+from perfdiff.concluded import StoredFindings, concluded
 from perfdiff.config import CompareConfig, Config
 from perfdiff.engines.engine import Engines
 from perfdiff.errors import RecordingError
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import recorded, store
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.recorded import CachedTables, Recorded
+from perfdiff.records.recorded import CachedTables, RecordedExperiment
 from perfdiff.records.schema import Experiment, SampleTable, Side
 from perfdiff.records.thresholds import as_configured
 from perfdiff.revisions.repository import find_repository
@@ -54,13 +54,17 @@ class Outcome:
         return levelled(self.experiment, self.samples).samples
 
     @property
-    def recorded(self) -> Recorded | None:
+    def recorded(self) -> RecordedExperiment | None:
         """Return what was recorded, None where findings are all there is."""
-        return Recorded(self.experiment, self.samples, self.counts, self.lines) if self.experiment else None
+        return RecordedExperiment(self.experiment, self.samples, self.counts, self.lines) if self.experiment else None
 
 
 def analysed(
-    recording: Recorded, config: CompareConfig, progress: Progress, stored: Concluded | None = None, engines: Engines = nullcontext
+    recording: RecordedExperiment,
+    config: CompareConfig,
+    progress: Progress,
+    stored: StoredFindings | None = None,
+    engines: Engines = nullcontext,
 ) -> Outcome:
     """Compare the two sides of a recording; use the findings in `stored` if they are there, else store them there.
 
@@ -85,17 +89,17 @@ def last(repository: Path, cache: Path, config: Config, progress: Progress) -> O
     """Return the outcome of the last comparison of a repository; raise RecordingError if there is none."""
     name = find_repository(repository).name
     with storage.in_use(cache, progress):
-        asked = storage.last(cache, name)
-        if asked is None or not store.exists(storage.experiment(cache, asked)):
+        comparison = storage.last(cache, name)
+        if comparison is None or not store.exists(storage.experiment(cache, comparison)):
             raise RecordingError("no comparison of this repository is in the cache; run `perfdiff BASE HEAD` first", slug="no-comparison")
-        folder = storage.experiment(cache, asked)
+        folder = storage.experiment(cache, comparison)
         store.verify(folder)  # what was concluded from it would not show that it is damaged
         recording = recorded.load(folder)
-        return judged(replace(recording, experiment=asked.names(recording.experiment)), folder, cache, config, progress)
+        return judged(replace(recording, experiment=comparison.names(recording.experiment)), folder, cache, config, progress)
 
 
 def judged(  # noqa: PLR0913, PLR0917 (what was recorded, where it is kept, and how and where it is judged)
-    recording: Recorded, folder: Path, cache: Path, config: Config, progress: Progress, engines: Engines = nullcontext
+    recording: RecordedExperiment, folder: Path, cache: Path, config: Config, progress: Progress, engines: Engines = nullcontext
 ) -> Outcome:
     """Compare the two sides of the experiment in `folder`; what was concluded from it before, by the same code and thresholds, is kept."""
     experiment = replace(recording.experiment, points=as_configured(recording.experiment.points, config.workloads))

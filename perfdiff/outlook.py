@@ -76,7 +76,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class TrialRun:
     """How long one run took, in s, by its command, at so many `points`; or why one failed."""
 
     took: Mapping[str, float]
@@ -105,7 +105,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
             functions = subjects.infos(subjects.probeable(config.probes.exclude).keys())
         points = workloads.points(config.workloads)
         is_measured, suites = _is_measured(request, pins), tuple(workload.name for workload in config.workloads if workload.suite)
-        trial = Trial(_took(request, repository))
+        trial = TrialRun(_took(request, repository))
         if builds and not is_measured and not suites and _seconds(_whole(request, points, 1), trial.took) is None:
             with storage.at_work(request.cache, progress, wait_s=config.measure.wait_s) as room:
                 from perfdiff.measuring.bench import Bench  # nobody needs what measures where no build is kept
@@ -149,7 +149,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
         )
 
 
-def _tried(bench: Bench, built: Built) -> Trial:
+def _tried(bench: Bench, built: Built) -> TrialRun:
     """Run each point once in the kept build of the bench's side, as long as that takes no more than `TRIED_S` in all.
 
     What is not run, or is ended for that, is taken to last as long as the longest of the others.
@@ -170,17 +170,17 @@ def _tried(bench: Bench, built: Built) -> Trial:
                 ((run, _),) = runner.collect([Slot(Phase.PLAIN, point, side, 0)], bench.progress.advance)
             except WorkloadError as error:
                 if error.slug != "workload-timeout" or brief.timeout_s == workload.timeout_s:
-                    return Trial({}, failure=str(error))
+                    return TrialRun({}, failure=str(error))
                 longest_s = max(longest_s, time.monotonic() - started)
                 break
             took[point.command] = run.took_ns / 1e9
     longest_s = max([longest_s, *took.values()])
-    return Trial({point.command: took.get(point.command, longest_s) for point in points}, len(took))
+    return TrialRun({point.command: took.get(point.command, longest_s) for point in points}, len(took))
 
 
 def _is_measured(request: Request, pins: PinnedPair) -> bool:
-    asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
-    return store.exists(storage.experiment(request.cache, asked))
+    comparison = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
+    return store.exists(storage.experiment(request.cache, comparison))
 
 
 def _may_be_spared(request: Request) -> bool:
@@ -213,9 +213,9 @@ def _most_s(*stages: tuple[float | None, float]) -> float | None:
 
 def _took(request: Request, repository: Repository) -> dict[str, float]:
     """Return how long a run took, in s, by its command, in the last comparison of the repository."""
-    asked = storage.last(request.cache, repository.name)
+    comparison = storage.last(request.cache, repository.name)
     try:
-        experiment = store.load(storage.experiment(request.cache, asked)) if asked else None
+        experiment = store.load(storage.experiment(request.cache, comparison)) if comparison else None
     except RecordingError:
         experiment = None
     if experiment is None:

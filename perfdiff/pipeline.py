@@ -28,7 +28,7 @@ from perfdiff.measuring.stages import measure
 from perfdiff.outcome import Outcome, analysed, judged
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.records import recorded, store
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Side
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import left_out, resolve, resolve_one
@@ -48,11 +48,11 @@ def compare(
     with storage.in_use(cache, progress):
         pins = resolve(repository, request.revisions, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
         notes = (*pins.notes, *left_out(repository, pins, request.taken_from_checkout))
-        asked = storage.Asked(experiment_key(request, pins), pins.base.revision, pins.head.revision, notes)
+        comparison = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, notes)
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
         try:
             with request.deadline.enforced():
-                recording = measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
+                recording = measured(comparison, request, lambda builds, room: Bench(request, pins, builds, room, *tools), progress)
         except CutShortError as cut:
             if cut.ending is Ending.TIME:
                 raise _nothing_known(request, tools[-1]) from cut
@@ -60,9 +60,9 @@ def compare(
         engines = judges(request.config.cluster, recording, progress)
         if request.deadline.is_cut:  # it is not in the cache
             return analysed(recording, request.config.compare, progress, engines=engines)
-        outcome = judged(recording, storage.experiment(cache, asked), cache, request.config, progress, engines)
+        outcome = judged(recording, storage.experiment(cache, comparison), cache, request.config, progress, engines)
         if is_last:
-            _remember(cache, repository.name, asked, outcome, progress)
+            _remember(cache, repository.name, comparison, outcome, progress)
     storage.limit(cache, request.config.cache.max_gb * 1e9)
     return outcome
 
@@ -85,9 +85,9 @@ def compare_commands(request: Request, commands: Mapping[Side, str], progress: P
     return analysed(recorded_runs, request.config.compare, progress)
 
 
-def _remember(cache: Path, name: str, asked: storage.Asked, outcome: Outcome, progress: Progress) -> None:
+def _remember(cache: Path, name: str, comparison: storage.CachedComparison, outcome: Outcome, progress: Progress) -> None:
     try:
-        storage.remember(cache, name, asked)
+        storage.remember(cache, name, comparison)
         latest.keep(cache, name, _named(outcome.findings))
     except OSError as error:
         progress.note(f"`perfdiff explain` will not know of this comparison: {error}")
@@ -108,7 +108,7 @@ def _nothing_known(request: Request, watch: Stopwatch) -> OutOfTimeError:
     )
 
 
-def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Recorded:
+def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> RecordedExperiment:
     """Measure one revision (None: the working tree) and return its calls, all as base's.
 
     Every function that the workloads call is measured; raise PerfdiffError where that cannot be done.
@@ -118,28 +118,32 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
     repository, name = find_repository(request.repository), next(iter(request.revisions), None)
     with storage.in_use(cache, progress):
         pins = resolve_one(repository, name, snapshots=cache / "snapshots", apart=request.config.own_files(request.repository))
-        asked = storage.Asked(experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes)
+        comparison = storage.CachedComparison(
+            experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes
+        )
         tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
-        return measured(asked, request, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
+        return measured(comparison, request, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 
-def measured(asked: storage.Asked, request: Request, bench: Callable[[BuildCache, Path], Bench], progress: Progress) -> Recorded:
+def measured(
+    comparison: storage.CachedComparison, request: Request, bench: Callable[[BuildCache, Path], Bench], progress: Progress
+) -> RecordedExperiment:
     """Return the stored recording, or measure now with a bench that gets the cache of builds and a folder to work in."""
     cache, wait_s = request.cache, request.config.measure.wait_s
-    folder = storage.experiment(cache, asked)
-    recording = _kept(folder, progress)
+    folder = storage.experiment(cache, comparison)
+    recording = _stored(folder, progress)
     if recording is None:
         with storage.at_work(cache, progress, wait_s=wait_s) as room, BuildCache(cache) as builds:
-            recording = _kept(folder, Silent())  # whoever was waited for may have asked the same
+            recording = _stored(folder, Silent())  # whoever was waited for may have asked the same
             if recording is None:
                 at_work = bench(builds, room)
                 with makers(at_work) as pair_makers:
                     folder = measure(at_work, folder, pair_makers)
     recording = recording or recorded.load(folder)
-    return replace(recording, experiment=asked.names(recording.experiment))
+    return replace(recording, experiment=comparison.names(recording.experiment))
 
 
-def _kept(folder: Path, progress: Progress) -> Recorded | None:
+def _stored(folder: Path, progress: Progress) -> RecordedExperiment | None:
     """Return the stored recording, or None if there is none or it is damaged."""
     if not store.exists(folder):
         return None

@@ -75,7 +75,7 @@ class RecordingOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RecordingEnd:
     """How a recorded command ended: its exit code as a shell gives it, the parts that it left, and those removed for want of room."""
 
     code: int
@@ -83,7 +83,7 @@ class Ended:
     removed: int
 
 
-def record(request: Request, wanted: RecordingOrder, progress: Progress) -> Ended:
+def record(request: Request, wanted: RecordingOrder, progress: Progress) -> RecordingEnd:
     """Build a revision, run the command in it, and leave parts meanwhile; raise PerfdiffError where it cannot be built or started."""
     progress.stage("resolving revisions", None)
     repository, name = find_repository(request.repository), next(iter(request.revisions), None)
@@ -98,7 +98,7 @@ def record(request: Request, wanted: RecordingOrder, progress: Progress) -> Ende
                 return _recorded(bench, wanted, progress)
 
 
-def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Ended:
+def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> RecordingEnd:
     if wanted.survey:
         bench, site = prepared(bench)
         with closing(bench.services):
@@ -112,7 +112,7 @@ def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> Ended
     out = bench.room / "live"
     out.mkdir()
     environment = parts.without_texts(site.environment(bench.request.environment))
-    return _Recorder(bench, site, variant, wanted, progress, Live(out), environment).run()
+    return _CommandRecorder(bench, site, variant, wanted, progress, Live(out), environment).run()
 
 
 def _chosen(bench: Bench, site: Site, wanted: RecordingOrder) -> Site:
@@ -150,7 +150,7 @@ def _leaves(site: Site, functions: Sequence[int] | Mapping[int, object]) -> froz
 
 
 @dataclass(slots=True)
-class _Recorder:
+class _CommandRecorder:
     """A command at work, and what was left of it so far."""
 
     bench: Bench
@@ -172,7 +172,7 @@ class _Recorder:
     _leaves: frozenset[int] = frozenset()
     _told: set[str] = field(default_factory=set)
 
-    def run(self) -> Ended:
+    def run(self) -> RecordingEnd:
         """Run the command to its end."""
         bench, wanted = self.bench, self.wanted
         target = self.variant.targets[Phase.TIMED, Side.BASE]
@@ -215,7 +215,7 @@ class _Recorder:
             self._look(process.pid, target.plan)
             code = process.returncode
         self._tell_problems()
-        return Ended(code if code >= 0 else 128 - code, self.written, self.removed)
+        return RecordingEnd(code if code >= 0 else 128 - code, self.written, self.removed)
 
     def _begin(self) -> None:
         self._seen_unix_ns, self._seen = time.time_ns(), time.monotonic()
@@ -262,12 +262,7 @@ class _Recorder:
         assembly.add(run, recordings)
         edges, tables = assembly.edges(), list(assembly.tables())
         totals = _with_own_times_of_samples(assembly.totals(), edges, tables, self._uneven)
-        function_ids = {
-            *totals.function.tolist(),
-            *edges.caller.tolist(),
-            *edges.callee.tolist(),
-            *(table.function for table in tables),
-        } - {0}
+        ids = {*totals.function.tolist(), *edges.caller.tolist(), *edges.callee.tolist(), *(table.function for table in tables)} - {0}
         part = Part(
             id=parts.new_id(),
             session=self.session,
@@ -283,7 +278,7 @@ class _Recorder:
             elapsed_s=elapsed_s,
             cpu_s=cpu_s,
             processes=len(recordings),
-            functions=self._functions(function_ids),
+            functions=self._functions(ids),
         )
         parts.write(self.wanted.to, part, totals, edges, tables)
         self.written += 1

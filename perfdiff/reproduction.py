@@ -23,7 +23,7 @@ _LEFT_OUT = {("build", "chosen_targets"), ("compare", "accepted"), ("workload", 
 
 
 @dataclass(frozen=True, slots=True)
-class Attached:
+class Attachment:
     """The file PATCH beside the script: how the checkout differed from `commit`. `altered`: what was private was taken out of it."""
 
     commit: str
@@ -31,7 +31,7 @@ class Attached:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ComparisonOrder:
     """A comparison as it was asked for: both revisions, the folder of the checkout it ran in, and variables that builds depend on.
 
     `attached` is what belongs to no commit, None where there is nothing; `missing` says what is not attached of that.
@@ -42,38 +42,38 @@ class Asked:
     folder: str
     config: Config
     variables: Mapping[str, str]
-    attached: Attached | None = None
+    attached: Attachment | None = None
     missing: tuple[str, ...] = ()
 
 
-def script(asked: Asked) -> str:
+def script(order: ComparisonOrder) -> str:
     """Return a shell script that writes the configuration and compares again."""
-    where = f"the folder {asked.folder} of a checkout" if asked.folder not in ("", ".") else "a checkout"
+    where = f"the folder {order.folder} of a checkout" if order.folder not in ("", ".") else "a checkout"
     parts = [
         "#!/bin/sh",
         _comment(f"In {where} of the project that has these commits. Leaves {FILE} there."),
-        *_missing(asked),
-        *(_applied(asked.folder, asked.attached) if asked.attached else ()),
-        f"cat > {FILE} <<'{_END}'\n{configuration_text(asked.config)}{_END}",
-        command(asked),
+        *_missing(order),
+        *(_applied(order.folder, order.attached) if order.attached else ()),
+        f"cat > {FILE} <<'{_END}'\n{configuration_text(order.config)}{_END}",
+        command(order),
     ]
     return "\n".join(parts) + "\n"
 
 
-def command(asked: Asked) -> str:
+def command(order: ComparisonOrder) -> str:
     """Return the command that compares again, with revisions pinned to commits."""
-    variables = [f"{name}={_quoted(value)}" for name, value in asked.variables.items()]
-    revisions = [revision.commit for revision in (asked.base, asked.head) if revision.commit]
+    variables = [f"{name}={_quoted(value)}" for name, value in order.variables.items()]
+    revisions = [revision.commit for revision in (order.base, order.head) if revision.commit]
     return " ".join([*variables, "perfdiff", *revisions, "--config", FILE])
 
 
-def at_point(asked: Asked, point: Point) -> str | None:
+def at_point(order: ComparisonOrder, point: Point) -> str | None:
     """Return the command that compares at one point, None where its values cannot be written on a command line."""
     values = {name: str(value) for name, value in point.parameters.items()}
     if any(settings.parameter_values(text) != (point.parameters[name],) for name, text in values.items()):
         return None
     given = [f"--param {_word(f'{name}={text}')}" for name, text in values.items()]
-    return " ".join([command(asked), "--workload", _word(point.workload), *given])
+    return " ".join([command(order), "--workload", _word(point.workload), *given])
 
 
 def _comment(text: str) -> str:
@@ -95,26 +95,26 @@ def _visible(text: str, instead: str) -> str:
     )
 
 
-def _missing(asked: Asked) -> Iterator[str]:
-    for name, revision in (("base", asked.base), ("head", asked.head)):
+def _missing(order: ComparisonOrder) -> Iterator[str]:
+    for name, revision in (("base", order.base), ("head", order.head)):
         if revision.commit is None:
-            yield _comment(f"{name} was the working tree, {revision.summary}{'' if asked.attached else ': check that out first'}.")
-    if asked.config.build.overlay and asked.attached is None:
-        yield _comment(f"What is laid over both revisions must lie there: {', '.join(asked.config.build.overlay)}")
-    inputs = sorted({name for workload in asked.config.workloads for name in workload.inputs})
+            yield _comment(f"{name} was the working tree, {revision.summary}{'' if order.attached else ': check that out first'}.")
+    if order.config.build.overlay and order.attached is None:
+        yield _comment(f"What is laid over both revisions must lie there: {', '.join(order.config.build.overlay)}")
+    inputs = sorted({name for workload in order.config.workloads for name in workload.inputs})
     if inputs:
         listed = units.listed(inputs, _NAMED)
         yield _comment(f"Input files are those of the checkout, whatever its commit; they must lie there: {listed}")
-    files = sorted({workload.requests.file for workload in asked.config.workloads if workload.requests})
+    files = sorted({workload.requests.file for workload in order.config.workloads if workload.requests})
     if files:
         yield _comment(
             f"Files of requests are those of the checkout, whatever its commit; they must lie there: {units.listed(files, _NAMED)}"
         )
-    for text in asked.missing:
+    for text in order.missing:
         yield _comment(f"Not attached: {text}")
 
 
-def _applied(folder: str, attached: Attached) -> Iterator[str]:
+def _applied(folder: str, attached: Attachment) -> Iterator[str]:
     """Yield what makes a checkout beside the script that holds what belongs to no commit."""
     yield _comment(f"What belongs to no commit is in {PATCH}, which is applied to a worktree of its own beside this script: {_WORKTREE}")
     if attached.altered:

@@ -30,7 +30,7 @@ _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CachedComparison:
     """A comparison as it was asked for: `key` names its experiment, which other names of the same revisions share."""
 
     key: str
@@ -44,7 +44,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CacheFolder:
     """A folder of the cache, in words, with its size."""
 
     says: str
@@ -60,7 +60,7 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
+class Verification:
     """What of a cache is not as it was written or built, and how many builds processes use, whose trees are not as they were built."""
 
     damaged: tuple[Damage, ...] = ()
@@ -132,9 +132,9 @@ def _lock_file(cache: Path, name: str) -> Iterator[int]:
         yield lock
 
 
-def experiment(cache: Path, asked: Asked) -> Path:
+def experiment(cache: Path, comparison: CachedComparison) -> Path:
     """Return the folder of a comparison's experiment, and let it count as used now."""
-    return _used(cache / "experiments" / asked.key)
+    return _used(cache / "experiments" / comparison.key)
 
 
 def repository(cache: Path, name: str) -> Path:
@@ -153,20 +153,20 @@ def _used(folder: Path) -> Path:
     return folder
 
 
-def remember(cache: Path, repository: str, asked: Asked) -> None:
+def remember(cache: Path, repository: str, comparison: CachedComparison) -> None:
     """Keep what was asked last of the repository of this name; raise OSError."""
-    (cache / f"{_LAST}{repository}").write_text(json.dumps(codec.encode(asked)), encoding="utf-8")
+    (cache / f"{_LAST}{repository}").write_text(json.dumps(codec.encode(comparison)), encoding="utf-8")
 
 
-def last(cache: Path, repository: str) -> Asked | None:
+def last(cache: Path, repository: str) -> CachedComparison | None:
     """Return what was asked last of the repository of this name, None where that is not known."""
     try:
-        return codec.decode(Asked, bounds.parsed((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
+        return codec.decode(CachedComparison, bounds.parsed((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
     except (OSError, ValueError, RecordingError):
         return None
 
 
-def contents(cache: Path) -> tuple[Part, ...]:
+def contents(cache: Path) -> tuple[CacheFolder, ...]:
     """Return the parts of the cache, the largest first; none where there is no cache yet."""
     if not cache.is_dir():
         return ()
@@ -174,19 +174,19 @@ def contents(cache: Path) -> tuple[Part, ...]:
     for entry in cache.iterdir():
         says = HOLDINGS[entry.name].says if entry.name in HOLDINGS else "other"
         sizes[says] = sizes.get(says, 0) + size_bytes(entry)
-    return tuple(sorted((Part(says, size) for says, size in sizes.items()), key=lambda part: -part.size_bytes))
+    return tuple(sorted((CacheFolder(says, size) for says, size in sizes.items()), key=lambda part: -part.size_bytes))
 
 
-def verify(cache: Path, progress: Progress) -> Verified:
+def verify(cache: Path, progress: Progress) -> Verification:
     """Read all recordings, and the records of all builds that nobody uses."""
     if not cache.is_dir():
-        return Verified()
+        return Verification()
     with in_use(cache, progress):
         recordings = tuple(_damaged_recordings(cache))
         with BuildCache(cache) as builds:
             keys = [entry.key for entry in builds.entries()]
             unused = [key for key in keys if not builds.is_in_use(key)]
-        return Verified((*recordings, *_damaged_builds(cache, unused)), len(keys) - len(unused))
+        return Verification((*recordings, *_damaged_builds(cache, unused)), len(keys) - len(unused))
 
 
 def _damaged_recordings(cache: Path) -> Iterator[Damage]:
@@ -248,7 +248,7 @@ def limit(cache: Path, most_bytes: float) -> None:
         entries_by_use += [(path.lstat().st_mtime, size_bytes(path), path) for path in _disused(cache, math.inf)]
         excess = sum(size for _, size, _ in entries_by_use) - most_bytes
         old: list[Path] = []
-        for _, size, entry in sorted(entries_by_use, key=lambda each: each[0]):
+        for _, size, entry in sorted(entries_by_use, key=lambda entry: entry[0]):
             if excess <= 0:
                 break
             if isinstance(entry, Path):

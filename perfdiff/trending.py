@@ -109,18 +109,16 @@ def count(
     repository, cache = find_repository(request.repository), request.cache
     with storage.in_use(cache, progress):
         pins, sides = _pinned(request, repository)
-        by_side = {side: _kept(_folder(request, pin), progress) for side, pin in sides.items()}
-        if any(side_counts is None for side_counts in by_side.values()):
+        by_side = {side: _stored(_folder(request, pin), progress) for side, pin in sides.items()}
+        if any(counted is None for counted in by_side.values()):
             with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
                 bench = _Bench(request, builds, room, packs or request.packs, executor or ProcessExecutor(), progress)
                 for side, pin in sides.items():
-                    by_side[side] = by_side[side] or _kept(_folder(request, pin), Silent()) or bench.counted(side, pin)
-        counts = _in_common(
-            {side: side_counts.apart if instances else side_counts for side, side_counts in by_side.items() if side_counts is not None}
-        )
+                    by_side[side] = by_side[side] or _stored(_folder(request, pin), Silent()) or bench.counted(side, pin)
+        counts = _in_common({side: counted.apart if instances else counted for side, counted in by_side.items() if counted is not None})
         heads = counterparts.heads(pins, *counts.values()) if len(counts) > 1 else np.empty(0, dtype=np.int64)
     revisions = {side: pin.revision for side, pin in sides.items()}
-    notes = dict.fromkeys((*pins.notes, *(note for side_counts in counts.values() for note in side_counts.notes)))
+    notes = dict.fromkeys((*pins.notes, *(note for counted in counts.values() for note in counted.notes)))
     return PlaceExperiment(revisions, counts, heads, tuple(notes))
 
 
@@ -148,7 +146,7 @@ def _folder(request: Request, pin: Pin) -> Path:
     return storage.places(request.cache, places_key(request, pin))
 
 
-def _kept(folder: Path, progress: Progress) -> PlaceCounts | None:
+def _stored(folder: Path, progress: Progress) -> PlaceCounts | None:
     """Return what was counted before, None where there is nothing or it is damaged."""
     if not placestore.exists(folder):
         return None

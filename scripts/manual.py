@@ -21,6 +21,7 @@ _ABOUT = """\
 which it writes as well. Options that several commands have alike stand [once](#common-options). [report.md](report.md) and
 [history.md](history.md) explain what the commands print."""
 
+_INDEX = "Other commands:"
 _COMMON = 3  # commands that have an option alike: it is explained once
 
 
@@ -124,6 +125,8 @@ def markdown() -> str:
         parts.append(f"## `{each.name}`")
         parts.append(f"```\n{each.usage}\n```")
         for paragraph in each.paragraphs:
+            if paragraph.startswith(_INDEX):  # what the page's own headings are
+                continue
             parts.append(f"```\n{paragraph}\n```" if "\n" in paragraph else textwrap.fill(paragraph, 140, break_on_hyphens=False))
         own = [entry for entry in each.entries if entry not in common]
         if own:

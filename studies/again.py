@@ -23,7 +23,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.engines.serial import Serial
 from perfdiff.models.threads import one_thread
 from perfdiff.records import recorded
-from perfdiff.records.recorded import Held
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.schema import Side
 
 RELATIVE = 1e-9  # what another order of sums changes
@@ -59,7 +59,7 @@ def analysed(folder: Path) -> dict[str, Any]:
     experiment = found.experiment
     tables = [table for info in experiment.functions for side in Side if (table := found.samples(info.id, side)) is not None]
     print(f"  {len(experiment.functions)} functions, {sum(map(len, tables)):,} calls")
-    held, config = Held(tables), CompareConfig()
+    held, config = TablesInMemory(tables), CompareConfig()
     with one_thread():  # its first entry looks for BLAS
         looked = timed("a look", lambda: analysis.look(experiment, held, config))
         end = timed(

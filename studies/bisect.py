@@ -28,7 +28,7 @@ from perfdiff.errors import PerfdiffError
 from perfdiff.progress import Silent
 from perfdiff.request import Request
 from perfdiff.searches import bisecting
-from perfdiff.searches.question import Question
+from perfdiff.searches.question import SearchQuestion
 from programs import git
 from simulated_search import BROKEN_SHARE, World, searched, thresholded
 
@@ -109,7 +109,7 @@ def _bisected(plan: Plan, culprit: int, *, counts: bool) -> str:
         folder = Path(room) / "history"
         ids = make(plan, folder)
         config = configuration.load(folder, environment={} if counts else {"PERFDIFF_COUNTERS_SOFTWARE": "false"})
-        question = Question(
+        question = SearchQuestion(
             Request(folder, ("good", "bad"), config, Path(room) / "cache", {"PATH": "/usr/local/bin:/usr/bin:/bin"}),
             function="checksum",
             named=lambda name, _file: name == "checksum",

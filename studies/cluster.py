@@ -37,7 +37,7 @@ from histories import Plan, make
 from perfdiff import analysis, pipeline, units
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import BuildConfig, ClusterConfig, CompareConfig, Config, CountersConfig, MeasureConfig, WorkloadConfig
-from perfdiff.engines.cluster import Cluster
+from perfdiff.engines.cluster import ClusterEngine
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.processes import Processes
 from perfdiff.progress import Silent
@@ -309,7 +309,7 @@ def by_workers(functions: int, room: Path) -> None:
 
 
 @contextmanager
-def cluster(cores: Sequence[Sequence[int]]) -> Iterator[Cluster]:
+def cluster(cores: Sequence[Sequence[int]]) -> Iterator[ClusterEngine]:
     """Yield the engine of a cluster of one worker process for each set of cores, which it keeps to."""
     import distributed
 
@@ -322,7 +322,7 @@ def cluster(cores: Sequence[Sequence[int]]) -> Iterator[Cluster]:
         client.wait_for_workers(len(cores))
         for address, own in zip(sorted(client.nthreads()), cores, strict=True):
             client.run(os.sched_setaffinity, 0, own, workers=[address])
-        yield Cluster(client, least=0)
+        yield ClusterEngine(client, least=0)
 
 
 def by_measuring_workers(budget_s: float, room: Path) -> None:

@@ -248,14 +248,14 @@ def written(path: Path, data: bytes) -> Path:
 def saved(folder: Path) -> Path:
     """Return the folder of a small stored experiment."""
     _, found = test_log.recording(np.random.default_rng(1), "v1", calls=2)
-    assert isinstance(found, recorded.Recorded)
+    assert isinstance(found, recorded.RecordedExperiment)
     table = found.samples(1, Side.BASE)
     assert table is not None
     store.save(folder, found.experiment, [table])
     return folder
 
 
-def whole_of(folder: Path) -> recorded.Recorded:
+def whole_of(folder: Path) -> recorded.RecordedExperiment:
     """Return a stored experiment, one that has been read once."""
     return recorded.load(folder)
 

@@ -25,7 +25,7 @@ from perfdiff.languages.java.index import index
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import Probe
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry
+from perfdiff.records.plan import ProbePlan
 from programs import JAVA, Case, cases
 from studies.support import figures
 
@@ -74,7 +74,7 @@ def measure(case: Case, jdk: Jdk, folder: Path) -> tuple[Mapping[str, float], bo
         for kind in times:
             shutil.rmtree(out, ignore_errors=True)
             out.mkdir()
-            entry = Entry.counted(reservoir=1000) if kind == KEPT else Entry.sums()
+            entry = ProbePlan.counted(reservoir=1000) if kind == KEPT else ProbePlan.sums()
             plan.write(out / "plan", {probe.id: entry.sized(features=len(probe.features), branches=0) for probe in probes})
             steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1", **counted}
             variables = {BARE: {}, LINES: reader.environment(out)}.get(kind, steering)

@@ -22,7 +22,7 @@ from perfdiff.languages.java import agent, jdks, start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import Probe
 from perfdiff.records import plan
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from studies.support import figures
 
 RUNS = 5
@@ -56,12 +56,12 @@ METHOD = "Main called (ILjava/util/List;LMain$Box;)I"
 FEATURES = ("number arg0", "length arg1", "length arg2.Main$Box#items#Ljava/util/List;")
 BARE = "without probes"
 KINDS = {
-    "off, by the plan": Entry(Mode.OFF),
-    "count": Entry(Mode.COUNT),
-    "time, one call in 256, the others pass": Entry(Mode.TIME, period=256, passing=True),
-    "time": Entry(Mode.TIME),
-    "time + 3 features, reservoir of 1000": Entry(Mode.SAMPLE, reservoir=1000, features=3),
-    "time + 3 features, all calls kept": Entry(Mode.SAMPLE, reservoir=1_000_000, features=3),
+    "off, by the plan": ProbePlan(Mode.OFF),
+    "count": ProbePlan(Mode.COUNT),
+    "time, one call in 256, the others pass": ProbePlan(Mode.TIME, period=256, passing=True),
+    "time": ProbePlan(Mode.TIME),
+    "time + 3 features, reservoir of 1000": ProbePlan(Mode.SAMPLE, reservoir=1000, features=3),
+    "time + 3 features, all calls kept": ProbePlan(Mode.SAMPLE, reservoir=1_000_000, features=3),
 }
 
 

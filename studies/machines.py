@@ -24,7 +24,7 @@ from experiments import HEAD, Host, Made, Noise, World, same
 from perfdiff import analysis
 from perfdiff.analysis.findings import Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
-from perfdiff.records.recorded import Held
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.schema import Change, Side
 from studies.support import figures
 
@@ -85,7 +85,7 @@ def compared(world: World, config: CompareConfig) -> Findings:
     """Return the findings on a made-up experiment."""
     experiment = world.experiment()
     tables = [table for info in experiment.functions for side in Side if (table := world.samples(info.id, side)) is not None]
-    return analysis.analyse(experiment, Held(tables), config)
+    return analysis.analyse(experiment, TablesInMemory(tables), config)
 
 
 def work(found: Findings) -> FunctionFinding:

@@ -22,17 +22,17 @@ from perfdiff import analysis
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.study import study_all
 from perfdiff.analysis.findings import Rung, Verdict
-from perfdiff.analysis.gathering import Gathered, at_usual_pace, gathered, known
+from perfdiff.analysis.gathering import GatheredEvidence, at_usual_pace, comparison_context, gathered
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.levelling import levelled
 from perfdiff.analysis.trends.lines import matched
 from perfdiff.analysis.verdicts.case import Case as FunctionCase
-from perfdiff.analysis.verdicts.conclusion import Program, reserved
+from perfdiff.analysis.verdicts.conclusion import ProgramFindings, reserved
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.config import CompareConfig
 from perfdiff.errors import PerfdiffError
 from perfdiff.records import recorded
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Floats, Side
 from programs import Case, cases
 from studies.support import figures
@@ -76,7 +76,7 @@ class Observations:
         return covariances @ weighted.T @ (np.array(self.values) / np.array(self.deviations)), covariances
 
 
-def judged(found: Recorded, config: CompareConfig, unexplained: float) -> Answer:
+def judged(found: RecordedExperiment, config: CompareConfig, unexplained: float) -> Answer:
     """Return what the model says of a recording; `unexplained` is the prior deviation of what no suspect explains, in runs."""
     evidence = _gathered(found, config)
     suspects = [case for case in evidence.cases if case.info.change.is_suspect]
@@ -114,14 +114,16 @@ def judged(found: Recorded, config: CompareConfig, unexplained: float) -> Answer
     elif not ends and found.experiment.same_code:
         verdict = Verdict.UNCHANGED
     concluded = Conclusion(verdict, claim("given", reason=verdict.value), Rung.RUNS)
-    return Answer(reserved(concluded, Program((), evidence.evidence, config)).verdict, slower)
+    return Answer(reserved(concluded, ProgramFindings((), evidence.evidence, config)).verdict, slower)
 
 
-def _gathered(found: Recorded, config: CompareConfig) -> Gathered:
+def _gathered(found: RecordedExperiment, config: CompareConfig) -> GatheredEvidence:
     at_one_pace = levelled(found.experiment, found.samples)
     ledger, samples = at_usual_pace(at_one_pace.experiment, at_one_pace.samples, config)
     return gathered(
-        known(at_one_pace, ledger, config), [*study_all(at_one_pace.experiment, samples, ledger, config)], matched(found.lines())
+        comparison_context(at_one_pace, ledger, config),
+        [*study_all(at_one_pace.experiment, samples, ledger, config)],
+        matched(found.lines()),
     )
 
 
@@ -149,7 +151,7 @@ def _of_counts(case: FunctionCase, point: int, run_ns: float) -> Iterator[tuple[
         yield (least + most) / 2, (most - least) / WIDTH + PRICES * run_ns
 
 
-def by_rules(found: Recorded, config: CompareConfig) -> Answer:
+def by_rules(found: RecordedExperiment, config: CompareConfig) -> Answer:
     """Return what the tables of rules say of a recording."""
     findings = analysis.analyse(found.experiment, found.samples, config, found.counts, found.lines())
     slower = (each.info.name.partition("(")[0] for each in findings.functions if each.verdict is Verdict.REGRESSION)
@@ -168,7 +170,7 @@ def verdict_on(case: Case, answer: Answer) -> str:
     return "right" if not names or (answer.slower and answer.slower[0] in names) else "right, another function first"
 
 
-def experiments(fixtures: Path, cache: Path) -> Iterator[tuple[Case, Recorded]]:
+def experiments(fixtures: Path, cache: Path) -> Iterator[tuple[Case, RecordedExperiment]]:
     """Yield the recordings of a cache with the fixture that each is of."""
     of_name: Mapping[str, Case] = {case.name: case for case in cases(fixtures) if "verdict" in case.expected}
     for folder in sorted((cache / "experiments").iterdir()):

@@ -18,7 +18,7 @@ from perfdiff.languages.c import runtime_library
 from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.php import extension, interpreters, places, start
 from perfdiff.records import plan
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from studies.support import figures
 
 RUNS = 7
@@ -72,14 +72,14 @@ WORKS_BARE, WORKS = "a function that works, without the extension", "a function 
 WORKS_COUNTED, WORKS_LINES = "a function that works, in a counted run", "a function that works, lines counted"
 FEATURES = ("number $n", "length $values", "length $box->items")
 KINDS = {
-    "off, by the plan": Entry(Mode.OFF),
-    "count": Entry(Mode.COUNT),
-    "time, one call in 256, the others pass": Entry(Mode.TIME, period=256, passing=True),
-    "time": Entry(Mode.TIME),
-    "time + 3 features, reservoir of 1000": Entry(Mode.SAMPLE, reservoir=1000, features=3),
-    "time + 3 features, all calls": Entry(Mode.SAMPLE, reservoir=1_000_000, features=3),
-    WATCHED: Entry(Mode.SAMPLE, reservoir=1_000_000, features=3, branches=1),
-    COUNTED: Entry(Mode.SAMPLE, reservoir=1000, features=3, own=True),
+    "off, by the plan": ProbePlan(Mode.OFF),
+    "count": ProbePlan(Mode.COUNT),
+    "time, one call in 256, the others pass": ProbePlan(Mode.TIME, period=256, passing=True),
+    "time": ProbePlan(Mode.TIME),
+    "time + 3 features, reservoir of 1000": ProbePlan(Mode.SAMPLE, reservoir=1000, features=3),
+    "time + 3 features, all calls": ProbePlan(Mode.SAMPLE, reservoir=1_000_000, features=3),
+    WATCHED: ProbePlan(Mode.SAMPLE, reservoir=1_000_000, features=3, branches=1),
+    COUNTED: ProbePlan(Mode.SAMPLE, reservoir=1000, features=3, own=True),
 }
 WORKING = (WORKS_BARE, WORKS, WORKS_COUNTED, WORKS_LINES)
 NAMES = (BARE, UNPROBED, *KINDS, *WORKING)
@@ -113,7 +113,7 @@ class Bench:
         lines = ("perfdiff php 1", "file main.php", f"place {self.folder / 'main.php'}", f"probe 1 {probe}")
         lines = (*lines, *(f"read {each}" for each in features), *(("branch 0 1 7 7 0 1",) if name == WATCHED else ()))
         (self.folder / "sheet").write_text("".join(f"{line}\n" for line in lines))
-        plan.write(self.folder / "plan", {1: KINDS.get(name, Entry(Mode.COUNT))})
+        plan.write(self.folder / "plan", {1: KINDS.get(name, ProbePlan(Mode.COUNT))})
         steering = {"PERFDIFF_OUT": str(self.folder), "PERFDIFF_PLAN": str(self.folder / "plan")}
         if name in (COUNTED, WORKS_COUNTED):
             return steering | start.counting(self.folder / "sheet", self.reader.sheet, self.counting, os.environ)

@@ -21,7 +21,7 @@ import numpy as np
 from experiments import Columns, Made, Noise, World
 from perfdiff import pipeline
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate_prepared, prepared
-from perfdiff.analysis.annotations.predicting import Predicted, PredictionRequest, modelled, predicted
+from perfdiff.analysis.annotations.predicting import PredictedCosts, PredictionRequest, modelled, predicted
 from perfdiff.analysis.annotations.whatif import CostChange
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.stats.rows import thinned
@@ -223,7 +223,7 @@ def happened(case: Case, language: str, room: Path) -> tuple[str, float, float, 
     return function.name, base, head, base + said.changed[Side.BASE].expected - _expected(said, Side.BASE)
 
 
-def _expected(said: Predicted, side: Side) -> float:
+def _expected(said: PredictedCosts, side: Side) -> float:
     forecast = said.sides[side]
     assert forecast is not None, "the side ran"
     return forecast.expected

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from studies.support import figures
 
 BATCHES = 301
@@ -50,13 +50,13 @@ PROBE = (
 BARE = "without probes"
 KINDS = {
     "off, no environment": None,
-    "off, by the plan": Entry(Mode.OFF),
-    "count": Entry(Mode.COUNT),
-    "time, one call in 100": Entry(Mode.TIME, period=100),
-    "time, one call in 100, the others marked": Entry(Mode.TIME, period=100, marked=True),
-    "time, one call in 256, the others pass": Entry(Mode.TIME, period=256, passing=True),
-    "time": Entry(Mode.TIME),
-    "time + 3 features, reservoir of 1000": Entry(Mode.SAMPLE, reservoir=1000, features=3),
+    "off, by the plan": ProbePlan(Mode.OFF),
+    "count": ProbePlan(Mode.COUNT),
+    "time, one call in 100": ProbePlan(Mode.TIME, period=100),
+    "time, one call in 100, the others marked": ProbePlan(Mode.TIME, period=100, marked=True),
+    "time, one call in 256, the others pass": ProbePlan(Mode.TIME, period=256, passing=True),
+    "time": ProbePlan(Mode.TIME),
+    "time + 3 features, reservoir of 1000": ProbePlan(Mode.SAMPLE, reservoir=1000, features=3),
 }
 
 

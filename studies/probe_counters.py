@@ -16,7 +16,7 @@ from pathlib import Path
 from perfdiff.collect.hosts import counters
 from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from studies.probe import BARE, PROBE, PROGRAM, ns_per_call
 from studies.support import figures
 
@@ -94,7 +94,7 @@ def measure(folder: Path, runs: int) -> dict[tuple[str, int], float]:
 def sampled(program: Path, out: Path, events: Sequence[str], *, detail: bool) -> float:
     """Run once with all calls sampled and return ns a call; fails where an event was not counted."""
     out.mkdir()
-    plan.write(out / "plan", {1: Entry(Mode.SAMPLE, reservoir=CALLS, features=3, detail=detail)})
+    plan.write(out / "plan", {1: ProbePlan(Mode.SAMPLE, reservoir=CALLS, features=3, detail=detail)})
     steering: Mapping[str, str] = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan")}
     cost = ns_per_call(program, **steering, **({"PERFDIFF_EVENTS": ",".join(events)} if events else {}))
     (file,) = out.glob("*.pdrec")

@@ -17,7 +17,7 @@ import runtimes
 from perfdiff.languages.python import extension, interpreters, places, start
 from perfdiff.languages.python import sheet as probe_sheet
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from studies.support import figures
 
 RUNS = 3
@@ -93,7 +93,7 @@ def recorded(program: python_programs.Program, python: Path, folder: Path) -> re
     """Return what a counted run recorded."""
     module = extension.build_counting(python, runtimes.library(), "gcc", runtimes.KEPT)
     reader = places.places(program.tree, {"main.py": "main"}, places.PythonLineCounter(python, module, {}), folder / "lines.sheet")
-    entry = Entry(Mode.SAMPLE, reservoir=CALLS, own=True)
+    entry = ProbePlan(Mode.SAMPLE, reservoir=CALLS, own=True)
     plan.write(folder / "plan", {probe.id: entry for probe in program.probes})
     sheet = folder / "sheet"
     probe_sheet.write(sheet, program.probes, {"main.py": [program.tree / "main.py"]})

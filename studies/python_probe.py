@@ -16,7 +16,7 @@ from pathlib import Path
 from perfdiff.languages.c import runtime_library
 from perfdiff.languages.python import extension, interpreters, start
 from perfdiff.records import plan
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from studies.support import figures
 
 RUNS = 5
@@ -52,13 +52,13 @@ BARE, UNPROBED, PROFILED = "without probes", "not probed, beside a probed one", 
 FEATURES = ("number n", "length values", "length box.items")
 CONDITION = "true 7 16 7 17"  # what `called` asks for
 KINDS = {
-    "off, by the plan": Entry(Mode.OFF),
-    "count": Entry(Mode.COUNT),
-    "time, one call in 256, the others pass": Entry(Mode.TIME, period=256, passing=True),
-    "time": Entry(Mode.TIME),
-    "time + 3 features, reservoir of 1000": Entry(Mode.SAMPLE, reservoir=1000, features=3),
-    "the same + an outcome of a condition (from 3.12 on)": Entry(Mode.SAMPLE, reservoir=1000, features=3, branches=1),
-    "time + 3 features, all calls": Entry(Mode.SAMPLE, reservoir=1_000_000, features=3),
+    "off, by the plan": ProbePlan(Mode.OFF),
+    "count": ProbePlan(Mode.COUNT),
+    "time, one call in 256, the others pass": ProbePlan(Mode.TIME, period=256, passing=True),
+    "time": ProbePlan(Mode.TIME),
+    "time + 3 features, reservoir of 1000": ProbePlan(Mode.SAMPLE, reservoir=1000, features=3),
+    "the same + an outcome of a condition (from 3.12 on)": ProbePlan(Mode.SAMPLE, reservoir=1000, features=3, branches=1),
+    "time + 3 features, all calls": ProbePlan(Mode.SAMPLE, reservoir=1_000_000, features=3),
 }
 
 
@@ -96,7 +96,7 @@ def run(python: Path, module: Path, folder: Path, name: str) -> float:
     if name not in (BARE, PROFILED):
         probe, features = ("8 other", ()) if name == UNPROBED else ("6 called", FEATURES)
         lines = ("perfdiff python 1", "file __main__ main.py", f"place {folder / 'main.py'}", f"probe 1 {probe}")
-        entry = KINDS.get(name, Entry(Mode.COUNT))
+        entry = KINDS.get(name, ProbePlan(Mode.COUNT))
         read = (*(f"read {each}" for each in features), *([f"branch {CONDITION}"] if entry.branches else ()))
         (folder / "sheet").write_text("".join(f"{line}\n" for line in (*lines, *read)))
         plan.write(folder / "plan", {1: entry})

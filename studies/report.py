@@ -55,7 +55,7 @@ def made_history() -> str:
     series = []
     for number in range(SERIES):
         costs = 1e6 * np.exp(np.cumsum(0.002 * rng.standard_normal(REVISIONS)))
-        changes = (history_page.ChangePoint(REVISIONS // 2, "a call ×1.50 [1.45, 1.55]", is_rise=True),) if number % 3 == 0 else ()
+        changes = (history_page.PlottedChange(REVISIONS // 2, "a call ×1.50 [1.45, 1.55]", is_rise=True),) if number % 3 == 0 else ()
         series.append(history_page.CostSeries(f"function_{number}", f"src/file_{number % 20}.c", "ns", costs, changes))
     revisions = [Revision(f"{number:010x}", None, f"Change something for the {number}th time") for number in range(REVISIONS)]
     return history_page.page(history_page.PageHeading("profile", "own time", "Made up"), revisions, series, ())

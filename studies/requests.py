@@ -130,7 +130,7 @@ def targets(bench: Bench, site: Site) -> dict[str, Target]:
     assert timed.plan is not None
     off = bench.room / "off.plan"
     entries = timed.plan.read_bytes()
-    plan.write(off, {number: plan.Entry(plan.Mode.OFF) for number in range(1, int.from_bytes(entries[8:12], "little"))})
+    plan.write(off, {number: plan.ProbePlan(plan.Mode.OFF) for number in range(1, int.from_bytes(entries[8:12], "little"))})
     untold = replace(timed, plan=None, variables={**timed.variables, **{k: v for k, v in timed.steering.items() if k not in STEERING}})
     return {PLAIN: plain, LOADED: untold, OFF: replace(timed, plan=off), ON: timed}
 

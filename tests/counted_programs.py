@@ -12,7 +12,7 @@ from pathlib import Path
 from perfdiff.build.commands import CompileLog, read_compile_log
 from perfdiff.build.masquerade import FlagKind, Flags, Masquerade, set_up_masquerade
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 
 # Included ahead of every unit: probe 1 counts calls of the function that it stands in, and `count` reads the thread's own counts.
@@ -84,7 +84,7 @@ class Project:
         number = len(list(self.folder.glob("out-*")))
         out = self.folder / f"out-{number}"
         out.mkdir()
-        plan.write(self.folder / "plan", {1: Entry(Mode.SAMPLE, reservoir=64, own=True)})
+        plan.write(self.folder / "plan", {1: ProbePlan(Mode.SAMPLE, reservoir=64, own=True)})
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(self.folder / "plan"), "PERFDIFF_PMU": PMU}
         outcome = self.run(command, self.tree, steering | environment)
         return Outcome(outcome.status, outcome.output, outcome.errors, tuple(sorted(out.glob("*.pdrec"))))

@@ -11,19 +11,19 @@ from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import (
     Cause,
+    CauseFigure,
     CoefficientShift,
+    CostPrediction,
     EndToEnd,
-    Evidence,
     Findings,
     FunctionFinding,
     MetricFinding,
-    Prediction,
     Ratio,
     Verdict,
 )
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
-from perfdiff.records.differences import ChangeReason, ReasonKind, Skipped
+from perfdiff.records.differences import ChangeReason, ReasonKind, SkippedFunction
 from perfdiff.records.schema import (
     Branch,
     Change,
@@ -112,9 +112,9 @@ def regressed() -> FunctionFinding:
             CoefficientShift("list->size", 0.0, 0.912, 0.88, 0.94, 1.2e-9),
         ),
         predictions=(
-            Prediction({"list->size": 15_000.0}, 41.0, 13_718.0, False),
-            Prediction({"list->size": 28_500.0}, 41.0, 26_030.0, False),
-            Prediction({"list->size": 300_000.0}, 41.0, 273_638.0, True),
+            CostPrediction({"list->size": 15_000.0}, 41.0, 13_718.0, False),
+            CostPrediction({"list->size": 28_500.0}, 41.0, 26_030.0, False),
+            CostPrediction({"list->size": 300_000.0}, 41.0, 273_638.0, True),
         ),
         crosses=48.0,
         class_changed=True,
@@ -157,7 +157,7 @@ def regressed() -> FunctionFinding:
             Cause(
                 "more-work",
                 worded("The new loop `while (*place)` (src/list.c:49) runs 15,000 times a call at list->size = 15,000; base has no loop."),
-                (Evidence("branches taken", 0.0, 15_000.0), Evidence("wall_ns", 41.0, 13_718.0)),
+                (CauseFigure("branches taken", 0.0, 15_000.0), CauseFigure("wall_ns", 41.0, 13_718.0)),
             ),
         ),
         chain=(
@@ -199,7 +199,7 @@ def plain(number: int, name: str, verdict: Verdict, change: Change, *, ratio: Ra
         calls=None,
         total=None,
         floor=0.18 if verdict is Verdict.INCONCLUSIVE else 0.024,
-        predictions=(Prediction({"n": 28_000.0}, 224_250.0, 224_250.0 * factor, False),) if base and head else (),
+        predictions=(CostPrediction({"n": 28_000.0}, 224_250.0, 224_250.0 * factor, False),) if base and head else (),
     )
     return FunctionFinding(
         info=FunctionInfo(
@@ -258,9 +258,9 @@ def findings(verdict: Verdict = Verdict.REGRESSION, functions: tuple[FunctionFin
         ),
         functions=(regressed(), *others()) if functions is None else functions,
         skipped=(
-            Skipped("list_capacity", "src/list.h", "constexpr functions cannot carry a probe"),
-            Skipped("usage", "src/main.c", "no workload calls it"),
-            Skipped("parse_flags", "src/main.c", "no workload calls it"),
+            SkippedFunction("list_capacity", "src/list.h", "constexpr functions cannot carry a probe"),
+            SkippedFunction("usage", "src/main.c", "no workload calls it"),
+            SkippedFunction("parse_flags", "src/main.c", "no workload calls it"),
         ),
         notes=(Note("output-differs", "sort n=30000 printed something else in head than in base."),),
         overhead=0.009,
@@ -290,7 +290,7 @@ def hostile() -> Findings:
     first = whole.functions[0]
     info = replace(first.info, name=HOSTILE, file=HOSTILE, reasons=reasons_of((HOSTILE,)), head=Source(HOSTILE, 44, INSERT_HEAD + HOSTILE))
     wall = replace(first.metrics["wall_ns"], stratum=HOSTILE, feature=HOSTILE)
-    causes = (Cause(HOSTILE, worded(HOSTILE), (Evidence(HOSTILE, 1.0, 2.0),)),)
+    causes = (Cause(HOSTILE, worded(HOSTILE), (CauseFigure(HOSTILE, 1.0, 2.0),)),)
     lines = (LineGrowth(HOSTILE, HOSTILE, 49, HOSTILE, HOSTILE, 1.0, 2.0, HOSTILE, HOSTILE, HOSTILE),)
     bad = replace(
         first,
@@ -308,7 +308,7 @@ def hostile() -> Findings:
         base=Revision(HOSTILE, "a1b2c3d4e5", HOSTILE),
         workloads=(Workload(HOSTILE, HOSTILE),),
         functions=(bad, *whole.functions[1:]),
-        skipped=(Skipped(HOSTILE, HOSTILE, HOSTILE),),
+        skipped=(SkippedFunction(HOSTILE, HOSTILE, HOSTILE),),
         notes=(Note("output-differs", HOSTILE),),
     )
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import findings as made
 from differing import reasons_of
 from perfdiff.analysis.claims import claim
-from perfdiff.analysis.findings import Cause, Evidence, Findings
-from perfdiff.records.differences import Skipped
+from perfdiff.analysis.findings import Cause, CauseFigure, Findings
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Note, Revision
 
 _ENDS = (
@@ -54,7 +54,7 @@ def findings(draw: st.DrawFn) -> Findings:
         info = replace(first.info, id=number, name=name, file=file, reasons=reasons_of((said,)), base=None, head=None)
         lines = claim("cites", newly=(said,), gone=False, file=file, numbers=(1,), texts=(said,), more=0)
         says = claim("leads-to-calls", function=name, base=1.0, head=2.0, lines=lines)
-        cause = Cause(draw(texts), says, (Evidence(draw(texts), 1.0, 2.0),))
+        cause = Cause(draw(texts), says, (CauseFigure(draw(texts), 1.0, 2.0),))
         step = claim("starts", function=claim("function", name=name, standing="changed"), link="data", through=said, leads_to=None)
         functions.append(
             replace(
@@ -72,6 +72,6 @@ def findings(draw: st.DrawFn) -> Findings:
         whole,
         sentence=made.worded(draw(texts)),
         base=Revision(draw(texts), None, said),
-        skipped=(Skipped(names[0], files[0], said),) * 2,
+        skipped=(SkippedFunction(names[0], files[0], said),) * 2,
         notes=(Note("output-differs", said),),
     )

@@ -16,7 +16,7 @@ from perfdiff.languages.java import agent, calibrating, jdks, start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
 from perfdiff.records import plan
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Origin
 from probed_runs import Outcome
@@ -94,7 +94,7 @@ class Program:
     def run(
         self,
         *arguments: str,
-        mode: Entry | None = None,
+        mode: ProbePlan | None = None,
         java: Path | None = None,
         options: str = "",
         costs: str | None = None,
@@ -103,7 +103,7 @@ class Program:
         """Run the class Main, or the JVM with `arguments`, every call sampled if no other mode is given."""
         out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
         out.mkdir()
-        entry = mode or Entry(Mode.SAMPLE, reservoir=1000)
+        entry = mode or ProbePlan(Mode.SAMPLE, reservoir=1000)
         sized = {probe.id: entry.sized(features=len(probe.features), branches=len(probe.branches)) for probe in self.probes}
         plan.write(out / "plan", sized)
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1"}

@@ -14,13 +14,13 @@ from perfdiff.analysis.findings import (
     Anomaly,
     BorderShift,
     Cause,
+    CauseFigure,
     CoefficientShift,
+    CostPrediction,
     CountFinding,
-    Evidence,
     Findings,
     FunctionFinding,
     MetricFinding,
-    Prediction,
     Ratio,
     RequestFinding,
     Verdict,
@@ -31,7 +31,7 @@ from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.models.annotation import Condition, CostClass, Operator, Term
 from perfdiff.models.detectors.detector import DetectorKind
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.schema import Feature, Note, Origin, Point, Revision, SampleTable, Side, Source, Workload
 
@@ -72,7 +72,7 @@ def _metric() -> MetricFinding:
         machines={HOST: SLOWER, name("other"): SLOWER},
         machines_q=1e-9,
         coefficients=(CoefficientShift(FEATURE, 0.0, 0.912, 0.88, 0.94, 1.2e-9),),
-        predictions=(Prediction({FEATURE: 15_000.0, name("depth"): 3.0}, 41.0, 13_718.0, False),),
+        predictions=(CostPrediction({FEATURE: 15_000.0, name("depth"): 3.0}, 41.0, 13_718.0, False),),
         borders=(BorderShift(FEATURE, 10.0, 20.0),),
     )
 
@@ -101,7 +101,7 @@ def _named(finding: FunctionFinding, point: Point) -> FunctionFinding:
 
 def _regressed(point: Point) -> FunctionFinding:
     finding = _named(made.regressed(), point)
-    cause = Cause(name("cause"), made.worded(SAYS), (Evidence(name("counter"), 1.0, 15_000.0),))
+    cause = Cause(name("cause"), made.worded(SAYS), (CauseFigure(name("counter"), 1.0, 15_000.0),))
     counted = CountFinding(name("counter"), point, 1.0, 15_000.0, SLOWER, True, True, False, 1.0, 1.0)
     return replace(
         finding,
@@ -137,7 +137,7 @@ def findings() -> Findings:
             replace(end, point=point, disagree=True, machines={HOST: SLOWER}) for end, point in zip(whole.end_to_end, points, strict=True)
         ),
         functions=(_regressed(points[0]), replace(functions[0], accepted=(accepted,)), *functions[1:]),
-        skipped=tuple(Skipped(FUNCTION, f"{name(f'folder{number % 9}')}/{FILE}", SAYS) for number in range(30)),
+        skipped=tuple(SkippedFunction(FUNCTION, f"{name(f'folder{number % 9}')}/{FILE}", SAYS) for number in range(30)),
         notes=(Note("output-differs", SAYS), Note(name("slug"), SAYS)),
         requests=tuple(RequestFinding(point, name("request"), 30, 0, 1e6, 2e6, 3e6, 4e6, SLOWER) for point in points),
         machines=tuple(MachinePart(name(host), 1, environment, 60, 59) for host in ("host", "other")),

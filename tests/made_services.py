@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff.models.annotation import Scope
 from perfdiff.records.exchanges import Exchanges
-from perfdiff.records.recorded import Held, Recorded
+from perfdiff.records.recorded import RecordedExperiment, TablesInMemory
 from perfdiff.records.schema import (
     Change,
     Edges,
@@ -47,7 +47,9 @@ CALLS = {"query": lambda n: 2 * n + 12, "node": lambda n: 4, "listing": lambda n
 _ANSWER_NS = 100_000.0  # without any delay
 
 
-def recorded(rng: np.random.Generator, delays_ms: Sequence[float], *, runs: int = 10, noise: float = 0.03, really: float = 1.0) -> Recorded:
+def recorded(
+    rng: np.random.Generator, delays_ms: Sequence[float], *, runs: int = 10, noise: float = 0.03, really: float = 1.0
+) -> RecordedExperiment:
     """Return runs of two sizes at each delay, by which answers come `really` as late as asked."""
     points, made, rows, tables = [], [], [], {name: [] for name in FUNCTIONS}
     for delay in delays_ms:
@@ -81,7 +83,7 @@ def recorded(rng: np.random.Generator, delays_ms: Sequence[float], *, runs: int 
         totals=Totals(run.astype(np.int64), function.astype(np.int64), calls, wall_ns, self_ns, {}),
         edges=Edges(*(np.zeros(0, np.int64) for _ in range(3)), calls=np.zeros(0), wall_ns=np.zeros(0)),
     )
-    return Recorded(experiment, Held(_table(place, tables[name]) for place, name in enumerate(FUNCTIONS, 1)))
+    return RecordedExperiment(experiment, TablesInMemory(_table(place, tables[name]) for place, name in enumerate(FUNCTIONS, 1)))
 
 
 def _table(function: int, parts: Sequence[tuple[int, int, int, np.ndarray]]) -> SampleTable:

@@ -18,7 +18,7 @@ import runtimes
 from perfdiff.languages.php import extension, interpreters, sheet, sources, start
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
 from perfdiff.records import plan
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Origin
 from probed_runs import Outcome
@@ -86,11 +86,11 @@ class Program:
     def tree(self) -> Path:
         return self.folder / "tree"
 
-    def prepare(self, mode: Entry | None = None, places: Mapping[str, Sequence[Path]] | None = None) -> tuple[Path, dict[str, str]]:
+    def prepare(self, mode: ProbePlan | None = None, places: Mapping[str, Sequence[Path]] | None = None) -> tuple[Path, dict[str, str]]:
         """Return a new folder for recordings, and the variables of a run, every call sampled if no other mode is given."""
         out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
         out.mkdir()
-        entry = mode or Entry(Mode.SAMPLE, reservoir=1000)
+        entry = mode or ProbePlan(Mode.SAMPLE, reservoir=1000)
         plan.write(
             out / "plan",
             {probe.id: entry.sized(features=len(probe.features), branches=len(probe.branches)) for probe in self.probes},
@@ -104,7 +104,7 @@ class Program:
     def run(
         self,
         *arguments: str,
-        mode: Entry | None = None,
+        mode: ProbePlan | None = None,
         places: Mapping[str, Sequence[Path]] | None = None,
         more: Mapping[str, str] | None = None,
         **options: object,

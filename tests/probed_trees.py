@@ -14,7 +14,7 @@ from perfdiff.languages.c.index import index
 from perfdiff.languages.c.probes import insert
 from perfdiff.languages.protocol import CompileCommand, FunctionDefinition, Load, Probe
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 
 STRICT = ("-Wall", "-Wextra", "-Werror")
@@ -56,7 +56,7 @@ class Tree:
         With `own`, each call has its own counts, as in counted runs.
         """
         folder.mkdir()
-        entries = {probe.id: Entry(Mode.SAMPLE, 1, True, 64, len(probe.features), len(probe.branches)) for probe in self.probes}
+        entries = {probe.id: ProbePlan(Mode.SAMPLE, 1, True, 64, len(probe.features), len(probe.branches)) for probe in self.probes}
         plan.write(folder / "plan", {id_: replace(entry, own=own) for id_, entry in entries.items()})
         ended = ran(path, {"PERFDIFF_OUT": str(folder), "PERFDIFF_PLAN": str(folder / "plan"), "PERFDIFF_SEED": str(seed)})
         return Outcome(ended.status, ended.output, tuple(recording.read(file) for file in sorted(folder.glob("*.pdrec"))))

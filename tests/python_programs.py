@@ -17,7 +17,7 @@ import runtimes
 from perfdiff.languages.protocol import FeaturePlan, FunctionDefinition, Load, Probe
 from perfdiff.languages.python import extension, sheet, start
 from perfdiff.records import plan
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Origin
 from probed_runs import Outcome
@@ -89,11 +89,11 @@ class Program:
         """Run `main.py` until each call that ended was timed."""
         return probed_runs.undisturbed(self.run)
 
-    def run(self, *arguments: str, mode: Entry | None = None, places: Mapping[str, Sequence[Path]] | None = None) -> Outcome:
+    def run(self, *arguments: str, mode: ProbePlan | None = None, places: Mapping[str, Sequence[Path]] | None = None) -> Outcome:
         """Run `main.py`, or the interpreter with `arguments`, every call sampled if no other mode is given."""
         out = self.folder / f"out{len(list(self.folder.glob('out*')))}"
         out.mkdir()
-        entry = mode or Entry(Mode.SAMPLE, reservoir=1000)
+        entry = mode or ProbePlan(Mode.SAMPLE, reservoir=1000)
         plan.write(
             out / "plan",
             {probe.id: entry.sized(features=len(probe.features), branches=len(probe.branches)) for probe in self.probes},

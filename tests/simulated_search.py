@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Measure, Reading, Search, Terms, Trial, decide
+from perfdiff.analysis.search.posterior import Confirm, CulpritSet, Knowledge, Measure, Reading, Search, StepTrial, Terms, decide
 
 LAYOUT, MOVED_LAYOUT = 0.015, 0.06  # standard deviations of what a build's layout does to its cost (logarithm) …
 MOVED_SHARE = 0.05  # … and the share of builds where it does much
@@ -70,7 +70,7 @@ def searched(world: World, seed: int, confidence: float = 0.95) -> Outcome:
     search = Search(np.tril(np.ones((count, count), bool)), np.ones(count) / count, machine.read(count - 1, precise=0.5), world.exact)
     readings: dict[int, Reading] = {}
     skipped: list[int] = []
-    trials: list[Trial] = []
+    trials: list[StepTrial] = []
     runs = 0
     eligible = np.ones(count, bool)
     eligible[-1] = False
@@ -79,10 +79,10 @@ def searched(world: World, seed: int, confidence: float = 0.95) -> Outcome:
         cost[list(readings)] = 0.5
         known = Knowledge(readings, skipped, trials, (), runs)
         match decide(search, known, Terms(eligible, cost, world.noise * CAUTION, confidence)):
-            case Answer(suspects, probability, certain):
+            case CulpritSet(suspects, probability, certain):
                 return Outcome(machine.culprit in suspects, certain, probability, len(suspects), len(readings), runs)
             case Confirm(suspects):
-                trials.append(Trial(suspects, machine.step(suspects)))
+                trials.append(StepTrial(suspects, machine.step(suspects)))
             case Measure(commit) if machine.broken[commit]:
                 skipped.append(commit)
             case Measure(commit):

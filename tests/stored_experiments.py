@@ -23,7 +23,7 @@ from perfdiff.records.schema import Experiment, LibraryCalls, Side
 def saved(folder: Path, *, part_rows: int | None = None) -> Path:
     """Store an experiment with single calls, counted runs, calls into libraries and counts of lines; return its folder."""
     _, one = test_log.recording(np.random.default_rng(1), "v1", calls=2)
-    assert isinstance(one, recorded.Recorded)
+    assert isinstance(one, recorded.RecordedExperiment)
     table = one.samples(1, Side.BASE)
     assert table is not None
     run = one.experiment.runs[0].id

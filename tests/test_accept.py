@@ -17,7 +17,7 @@ from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.acceptance import WHOLE, apply, claims
-from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
+from perfdiff.analysis.witnessed import Amount, BehaviourDifference, BehaviourDifferenceKind, OutputAmounts, PointBehaviour, SideBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.errors import ConfigError
 from perfdiff.outcome import Outcome
@@ -185,13 +185,16 @@ def test_a_program_that_alone_is_judged_is_not_slower_by_what_it_does_not_feel()
 
 
 def test_what_is_left_when_costs_are_accepted_needs_the_same_work_and_tasks_that_met() -> None:
-    nothing = Written(0, Amount(0, 0), Amount(0, 0))
+    nothing = OutputAmounts(0, Amount(0, 0), Amount(0, 0))
     whole = with_runs(1.2, 2e6)
     at = whole.end_to_end[0].point
     side = SideBehaviour(5, {0: 5}, nothing, nothing)
     apart = replace(side, concurrency=Concurrency(0.9, 1.9, 0.5))
     less = PointBehaviour(
-        at, side, side, (Difference(DifferenceKind.LESS_OUTPUT, claim("prints-nothing", where=None, base=claim("nothing"))),)
+        at,
+        side,
+        side,
+        (BehaviourDifference(BehaviourDifferenceKind.LESS_OUTPUT, claim("prints-nothing", where=None, base=claim("nothing"))),),
     )
     for seen, says in ((less, "head may do less work: it prints nothing"), (PointBehaviour(at, apart, apart), "threads or processes of")):
         found = apply(replace(whole, behaviour=(seen,)), [known()], TODAY, CompareConfig())

@@ -17,7 +17,7 @@ from perfdiff.analysis.causes.citation import depends
 from perfdiff.analysis.compare.mix import typical_inputs
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.means import MEAN
-from perfdiff.analysis.telling.headline import Spot, cost_changed
+from perfdiff.analysis.telling.headline import MetricSpot, cost_changed
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term
 from perfdiff.records.schema import Change, FunctionInfo, Origin, Side
@@ -107,7 +107,7 @@ def test_cost_functions_are_told_where_they_meet_the_quoted_costs(constant: floa
     )
     grew = Ratio(ratio, ratio / 1.1, ratio * 1.1, 5, 5)
     found = MetricFinding("wall_ns", base, head, "n", grew, "n", grew, 0.0, None, None, None, 0.01, class_changed=True)
-    assert say(cost_changed(found, Spot(base=quoted, switch="", feature="n", x=10_000.0), CONFIG, is_own=False)).startswith(says)
+    assert say(cost_changed(found, MetricSpot(base=quoted, switch="", feature="n", x=10_000.0), CONFIG, is_own=False)).startswith(says)
 
 
 def test_a_slower_function_is_not_said_to_grow_less() -> None:
@@ -119,7 +119,7 @@ def test_a_slower_function_is_not_said_to_grow_less() -> None:
     for value, says in ((2.2, "at n = 188, 400 ns became 880 ns a call"), (0.5, "was n log n in n, now linear: at n = 188, 400 ns")):
         moved = Ratio(value, value / 1.1, value * 1.1, 5, 5)
         found = MetricFinding("wall_ns", base, head, "n", moved, "n", moved, 0.0, None, None, None, 0.01, class_changed=True)
-        assert say(cost_changed(found, Spot(base=400.0, switch="", feature="n", x=188.0), CONFIG, is_own=False)).startswith(says)
+        assert say(cost_changed(found, MetricSpot(base=400.0, switch="", feature="n", x=188.0), CONFIG, is_own=False)).startswith(says)
 
 
 @pytest.mark.parametrize(
@@ -132,15 +132,15 @@ def test_cost_functions_beside_a_mean_are_told_only_where_their_class_changed_as
     )
     moved = Ratio(value, value / 1.1, value * 1.1, 5, 5)
     found = MetricFinding("wall_ns", base, head, "n", moved, MEAN, moved, 0.0, None, None, None, 0.01, class_changed=True)
-    assert say(cost_changed(found, Spot(base=80.0, switch="", feature=None, x=None), CONFIG, is_own=False)).startswith(says)
+    assert say(cost_changed(found, MetricSpot(base=80.0, switch="", feature=None, x=None), CONFIG, is_own=False)).startswith(says)
 
 
 def test_calls_told_apart_by_a_type_or_a_size_are_named_once() -> None:
     grew = Ratio(9.0, 8.0, 10.0, 5, 5)
     found = MetricFinding("wall_ns", None, None, None, grew, "type(x) = str", grew, 0.0, None, None, None, 0.01)
-    said = say(cost_changed(found, Spot(base=100.0, switch="type(x) = str", feature=None, x=None), CONFIG, is_own=False))
+    said = say(cost_changed(found, MetricSpot(base=100.0, switch="type(x) = str", feature=None, x=None), CONFIG, is_own=False))
     assert said.startswith("for type(x) = str, 100 ns became 900 ns a call (")
-    at_one_size = Spot(base=100.0, switch="tokens = 36,009", feature="tokens", x=36_009.0)
+    at_one_size = MetricSpot(base=100.0, switch="tokens = 36,009", feature="tokens", x=36_009.0)
     said = say(cost_changed(replace(found, stratum=""), at_one_size, CONFIG, is_own=False))
     assert said.startswith("for tokens = 36,009, 100 ns became 900 ns a call (")
 
@@ -745,7 +745,7 @@ def test_one_allocation_more_in_a_run_of_some_milliseconds_is_no_regression() ->
 def test_headline_of_a_count_names_what_is_counted() -> None:
     found = findings(Made("f", same(lambda x: 50 * x["n"]), Change.CHANGED, lambda side, n: {"main": 10}, alloc={BASE: 640, HEAD: 1280}))
     more = replace(named(found, "f").metrics["alloc_count"], stratum="")
-    assert say(cost_changed(more, Spot(10.0, "", None, None), CompareConfig(), is_own=False)).startswith(
+    assert say(cost_changed(more, MetricSpot(10.0, "", None, None), CompareConfig(), is_own=False)).startswith(
         "10 became 20 allocations a call (×2"
     )
 

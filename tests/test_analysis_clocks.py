@@ -13,7 +13,7 @@ from perfdiff.analysis.annotations.annotating import annotate
 from perfdiff.analysis.compare.clocks import FEWEST_RUNS, clocks
 from perfdiff.analysis.compare.tables import both_tables
 from perfdiff.models.annotation import CostClass
-from perfdiff.records.recorded import Held
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.schema import Ints, SampleTable, Side
 from sampled import table
 
@@ -56,7 +56,7 @@ def test_what_rises_from_run_to_run_is_a_clock() -> None:
 
 
 def test_clocks_are_no_inputs_of_a_comparison() -> None:
-    pair = both_tables(1, Held(both(FEATURES)))
+    pair = both_tables(1, TablesInMemory(both(FEATURES)))
     assert pair is not None
     assert [[feature.name for feature in side.features] for side in pair] == [["n", "random", "length", "level", "now and then"]] * 2
 

@@ -12,7 +12,7 @@ import findings as made
 from experiments import BASE, HEAD, Made, Noise, World, same
 from perfdiff.analysis import analyse, look
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.analysis.verdicts.conclusion import conclude, slower_beside
@@ -80,16 +80,16 @@ def test_no_quieter_machine_is_asked_for_where_layouts_leave_a_point_open() -> N
 @pytest.mark.parametrize(
     ("low", "work", "verdict"),
     [
-        (1.05, Work(3e-7, 0.0, 0.0, 0.0, repeats=False, is_bounded=True), Verdict.INCONCLUSIVE),
-        (1.12, Work(3e-7, 0.0, 0.0, 0.0, repeats=False, is_bounded=True), Verdict.REGRESSION),
-        (1.05, Work(0.03, 0.0, 0.0, 0.0, repeats=True, is_bounded=True), Verdict.REGRESSION),
-        (1.05, Work(0.0, 0.0, 0.03, 0.0, repeats=True, is_bounded=True), Verdict.REGRESSION),
-        (1.05, Work(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=False), Verdict.REGRESSION),
+        (1.05, WorkDifference(3e-7, 0.0, 0.0, 0.0, repeats=False, is_bounded=True), Verdict.INCONCLUSIVE),
+        (1.12, WorkDifference(3e-7, 0.0, 0.0, 0.0, repeats=False, is_bounded=True), Verdict.REGRESSION),
+        (1.05, WorkDifference(0.03, 0.0, 0.0, 0.0, repeats=True, is_bounded=True), Verdict.REGRESSION),
+        (1.05, WorkDifference(0.0, 0.0, 0.03, 0.0, repeats=True, is_bounded=True), Verdict.REGRESSION),
+        (1.05, WorkDifference(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=False), Verdict.REGRESSION),
         (1.05, None, Verdict.REGRESSION),
     ],
 )
 def test_slower_runs_that_places_of_code_may_make_are_no_regression_where_counts_say_that_nothing_was_added(
-    low: float, work: Work | None, verdict: Verdict
+    low: float, work: WorkDifference | None, verdict: Verdict
 ) -> None:
     """As of a loop that is compiled to the same instructions eight bytes further on, which cross a line of the cache in more layouts."""
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e7, 1.1e7, Ratio(1.1, low, 1.15, 80, 80), None, standing=PointStanding.SLOWER)
@@ -100,7 +100,7 @@ def test_slower_runs_that_places_of_code_may_make_are_no_regression_where_counts
 
 def test_runs_that_take_longer_at_times_are_told_and_no_good_news_whatever_counts_say() -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e7, 1e7, Ratio(1.0, 0.99, 1.01, 20, 20), None, PointStanding.OPEN, at_times=6.0)
-    same_work = Work(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
+    same_work = WorkDifference(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
     found = conclude((), Evidence(WholeRuns((end,)), same_work), CompareConfig())
     assert found.verdict is Verdict.INCONCLUSIVE
     assert say(found.sentence).startswith("Inconclusive: some runs of head at run take ×6 as long as most, and hardly any of base's")
@@ -115,7 +115,7 @@ def test_runs_that_take_longer_at_times_are_told_and_no_good_news_whatever_count
 )
 def test_counts_and_the_place_of_code_say_nothing_of_what_head_waits(standing: PointStanding, ratio: Ratio, verdict: Verdict) -> None:
     end = EndToEnd(Point(0, "run", {}, "./prog"), 1e7, 1.1e7, ratio, None, standing, by="wall_ns")
-    same_work = Work(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
+    same_work = WorkDifference(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
     waiting, working = (
         conclude((), Evidence(WholeRuns((replace(end, waits_more=more),)), same_work), CompareConfig()) for more in (True, False)
     )

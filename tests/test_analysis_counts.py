@@ -11,7 +11,7 @@ import pytest
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.compare.trend import RunCounts
-from perfdiff.analysis.counts.growth import Counted, with_counted_growth
+from perfdiff.analysis.counts.growth import CountSources, with_counted_growth
 from perfdiff.analysis.counts.work import work_of
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Verdict
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
@@ -353,7 +353,7 @@ def test_runs_whose_first_calls_cost_much_at_all_sizes_are_told_to_grow_as_their
     warming = replace(drain, verdict=Verdict.REGRESSION, warm_up={BASE: WarmUp(4, 3.0)})
     runs = open_counts(experiment)
     assert runs is not None
-    of_all = Counted(nothing, RunCounts(runs, experiment.points, 1), open_ledger(experiment))
+    of_all = CountSources(nothing, RunCounts(runs, experiment.points, 1), open_ledger(experiment))
     (found,) = with_counted_growth([warming], world.samples, of_all, CompareConfig())
     assert growths(found, RUN) == [told, CostClass.CONSTANT]
 

@@ -14,7 +14,7 @@ from perfdiff.analysis.causes.folded import named
 from perfdiff.analysis.counts.memory import MemoryEvidence
 from perfdiff.analysis.counts.suspects import ExtraWork
 from perfdiff.analysis.findings import Cause, CountFinding, FunctionFinding, Ratio, Verdict
-from perfdiff.records.schema import Change, Folded, HotSpot, Point, Side, Source
+from perfdiff.records.schema import Change, FoldedFunction, HotSpot, Point, Side, Source
 from perfdiff.report.sentences.catalogue import say
 
 
@@ -26,7 +26,7 @@ def caller(number: int, name: str, extra_ns: float) -> FunctionFinding:
 def test_a_folded_function_stands_once_before_all_callers_that_are_slower_through_it() -> None:
     scan, fill = caller(1, "scan", 300.0), caller(2, "fill", 100.0)
     hash_ = made.plain(9, "hash", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
-    folded = Folded(hash_, hosts=(scan.info.id, fill.info.id), base_calls={0: 5.0}, head_calls={0: 5.0}, call_ns=2.0, overhead=0.5)
+    folded = FoldedFunction(hash_, hosts=(scan.info.id, fill.info.id), base_calls={0: 5.0}, head_calls={0: 5.0}, call_ns=2.0, overhead=0.5)
     found = named([scan, fill], (folded,), ())
     assert [(each.info.name, each.rank) for each in found] == [("hash", 1), ("scan", 2), ("fill", 3)]
     first = found[0]
@@ -41,10 +41,10 @@ def test_who_makes_more_calls_is_guilty_before_the_function_that_is_called_more(
     parse = caller(1, "parse", 300.0)
     consume = made.plain(8, "consume", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
     decode = made.plain(9, "decode", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
-    inner = Folded(decode, hosts=(1,), base_calls={0: 4000.0}, head_calls={0: 117_000.0}, call_ns=2.0, overhead=0.5)
+    inner = FoldedFunction(decode, hosts=(1,), base_calls={0: 4000.0}, head_calls={0: 117_000.0}, call_ns=2.0, overhead=0.5)
 
     def first(*, base: float, head: float, of_consume: frozenset[int], of_host: frozenset[int]) -> str:
-        outer = Folded(replace(consume, calls=of_consume), (1,), {0: base}, {0: head}, 2.0, 0.5)
+        outer = FoldedFunction(replace(consume, calls=of_consume), (1,), {0: base}, {0: head}, 2.0, 0.5)
         host = replace(parse, info=replace(parse.info, calls=of_host))
         return named([host], (outer, inner), ())[0].info.name
 
@@ -63,7 +63,7 @@ def test_a_folded_function_is_told_with_its_own_lines_and_not_with_what_its_call
         Cause("more-work", made.worded("it executes more")),
     )
     host = replace(caller(1, "scan", 300.0), causes=causes, happened=made.worded("`scan` got slower"), tells_cause=True)
-    told = named([host], (Folded(changed, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), ())[0]
+    told = named([host], (FoldedFunction(changed, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), ())[0]
     assert say(told.headline) == (
         "`fill`, whose calls are too short to be timed alone, makes its caller slower: "
         "`scan` got slower; cause: it executes more (a.c, line 5: `other();`)"
@@ -75,7 +75,7 @@ def test_a_caller_that_allocates_more_is_told_of_no_function_that_only_executes_
     """A folded function whose text is the same, and of which blocks alone are counted, is not why its caller allocates more."""
     scan = caller(1, "scan", 0.0)
     kind = made.plain(9, "kind", Verdict.UNCHANGED, Change.AFFECTED, ratio=None, reason="").info
-    folded = Folded(kind, (1,), {0: 5.0}, {0: 6.0}, 2.0, 0.5)
+    folded = FoldedFunction(kind, (1,), {0: 5.0}, {0: 6.0}, 2.0, 0.5)
     work = ExtraWork(9, "kind", (0,), np.array([10.0]), np.array([20.0]), {"blocks": (100.0, 140.0)}, repeats=True)
     assert [each.info.name for each in named([scan], (folded,), (work,))] == ["kind", "scan"]
     heavier = replace(scan, rests_on="alloc_bytes")
@@ -84,7 +84,7 @@ def test_a_caller_that_allocates_more_is_told_of_no_function_that_only_executes_
     assert [each.info.name for each in named([heavier], (rewritten,), ())] == ["kind", "scan"]
 
 
-def waiting(number: int, name: str, lines: float) -> tuple[Folded, MemoryEvidence]:
+def waiting(number: int, name: str, lines: float) -> tuple[FoldedFunction, MemoryEvidence]:
     """Return a folded function affected by a type, with counts of lines that it fetches from other threads."""
     info = made.plain(number, name, Verdict.UNCHANGED, Change.AFFECTED, ratio=None, reason="").info
     point = Point(0, "prog", {"threads": 2.0}, "./prog 2")
@@ -94,7 +94,7 @@ def waiting(number: int, name: str, lines: float) -> tuple[Folded, MemoryEvidenc
         for counter in ("hitm", "hitm_false", "l2_misses")
     }
     spot = HotSpot(Side.HEAD, 0, 900, 900, 0, 2, ("`slots`",))
-    return Folded(info, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5), MemoryEvidence(info, counts, (spot,))
+    return FoldedFunction(info, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5), MemoryEvidence(info, counts, (spot,))
 
 
 def test_who_fetches_lines_of_other_threads_is_told_with_these_before_all_else() -> None:
@@ -122,5 +122,5 @@ def test_what_a_folded_function_counts_more_is_a_cause_only_if_it_may_be_a_mater
     place = made.plain(9, "slot", Verdict.UNCHANGED, Change.CHANGED, ratio=None, reason="").info
     host = replace(caller(1, "total", 10e6), causes=(Cause("locality", made.worded("it misses more")),))
     work = ExtraWork(9, "slot", (0,), np.array([5.0 * misses]), np.array([60.0 * misses]), {"l2_misses": (0.0, misses)}, repeats=True)
-    first = named([host], (Folded(place, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), (work,))[0]
+    first = named([host], (FoldedFunction(place, (1,), {0: 5.0}, {0: 5.0}, 2.0, 0.5),), (work,))[0]
     assert (first.info.name, [each.name for each in first.causes]) == ("slot", causes)

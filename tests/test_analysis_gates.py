@@ -15,7 +15,7 @@ from perfdiff.analysis.compare.compared import Comparison, StratumContrast
 from perfdiff.analysis.compare.judgement import Direction, judge, smallest
 from perfdiff.analysis.compare.ratios import as_ratio, with_hidden
 from perfdiff.analysis.stats.inference import contrast
-from perfdiff.analysis.stats.runs import Group, Pair
+from perfdiff.analysis.stats.runs import Group, PointRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change
 from perfdiff.report.sentences.catalogue import say
@@ -29,7 +29,7 @@ def comparison(rng: np.random.Generator) -> tuple[Comparison, float]:
     runs, noise, cost_ns = int(rng.integers(4, 21)), 10 ** rng.uniform(-2, -0.3), 10 ** rng.uniform(0.7, 4)
     effect = rng.choice([0.0, 0.08, 0.2, 0.5])
     blocks = np.arange(runs)
-    seen = contrast([Pair(Group(rng.normal(0, noise, runs), blocks), Group(rng.normal(effect, noise, runs), blocks))])
+    seen = contrast([PointRuns(Group(rng.normal(0, noise, runs), blocks), Group(rng.normal(effect, noise, runs), blocks))])
     assert seen is not None
     worst = StratumContrast("", narrows=False, contrast=seen, material=bool(rng.random() < 0.9))
     ratio = with_hidden(as_ratio(seen, CONFIG.confidence), cost_ns)
@@ -67,7 +67,7 @@ def test_every_gate_decides_some_cases(capsys: pytest.CaptureFixture[str]) -> No
 def test_own_times_of_changed_functions_are_tested_against_the_smallest_effect_not_against_none() -> None:
     blocks = np.arange(10)
     noise = np.linspace(-0.002, 0.002, 10)
-    seen = contrast([Pair(Group(noise, blocks), Group(noise[::-1] + math.log(1.04), blocks))])
+    seen = contrast([PointRuns(Group(noise, blocks), Group(noise[::-1] + math.log(1.04), blocks))])
     assert seen is not None
     assert seen.p < 1e-6
     assert seen.p_beyond(math.log(1.05)) == 1.0

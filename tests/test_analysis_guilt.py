@@ -77,7 +77,8 @@ def test_a_ratio_of_a_guilty_functions_own_calls_is_told_where_most_of_the_cost_
     sentence = say(named(found, "hash").headline)
     assert ranks(found)[0] == "hash"
     assert told in sentence
-    assert ("CI" in sentence) is (calls == 400)
+    assert ("ms (95 % CI " in sentence) is (calls == 10), "what the change adds has an interval as well"
+    assert "95 % CI " in sentence
 
 
 def test_an_improvement_is_told_by_the_ratio_of_its_calls() -> None:

@@ -10,7 +10,7 @@ import pytest
 from experiments import HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis import analyse
 from perfdiff.analysis.counts.own_work import work_finding
-from perfdiff.analysis.counts.work import Work, work_of
+from perfdiff.analysis.counts.work import WorkDifference, work_of
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.search.symptom import Figure, symptoms
 from perfdiff.analysis.sums.ledger import open_counts
@@ -124,7 +124,7 @@ def test_a_program_of_both_kinds_is_no_more_certain_than_its_lines() -> None:
 
     experiment = counted(world, counts, rounds=2)
     found = work_of(open_counts(experiment), len(world.sizes), {})
-    assert isinstance(found, Work)
+    assert isinstance(found, WorkDifference)
     assert (found.is_same, found.is_bounded) == (True, False)
     functions = {each.info.name: each for each in analyse(experiment, world.samples, CompareConfig()).functions}
     assert {name: is_bounded(each.counts) for name, each in functions.items()} == {"f": False, "g": True}

@@ -15,7 +15,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.config import CompareConfig
-from perfdiff.records.recorded import Held
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.schema import Change, Side
 
 CONFIG = CompareConfig()
@@ -139,7 +139,7 @@ def test_a_small_function_that_allocates_more_is_looked_at() -> None:
 def test_tables_in_memory_are_loaded_like_stored_ones() -> None:
     made = world(1.3)
     tables = [table for function in made.ids.values() for side in Side if (table := made.samples(function, side)) is not None]
-    held = Held(tables)
+    held = TablesInMemory(tables)
     assert held(1, Side.HEAD) is next(table for table in tables if (table.function, table.side) == (1, Side.HEAD))
     assert held(10_000, Side.BASE) is None
 

@@ -18,7 +18,7 @@ from perfdiff.analysis.verdicts.disagreement import Disagreement, settled
 from perfdiff.analysis.verdicts.wholeruns import whole_runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.kinds import differences, kinds
-from perfdiff.records.recorded import Held
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.schema import Change, Experiment, Machine, Phase, Point, Run, Side
 from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.statistics.machines import spread
@@ -252,7 +252,7 @@ def fleet(count: int, *, one_kind: float = 1.0, loses: Mapping[int, Mapping[Side
 def of_fleet(hosts: tuple[Host, ...], effect: float = 1.0) -> Findings:
     world = World(program(effect, varied=True), sizes=(1000,), runs=2 * len(hosts), hosts=hosts, kept=40, noise=Noise(run=0.05))
     tables = [table for function in (1, 2, 3) for side in Side if (table := world.samples(function, side)) is not None]
-    return analysis.analyse(world.experiment(), Held(tables), CompareConfig())
+    return analysis.analyse(world.experiment(), TablesInMemory(tables), CompareConfig())
 
 
 def test_many_hosts_are_told_by_kind_and_count_as_one_draw_each() -> None:

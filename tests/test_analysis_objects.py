@@ -9,7 +9,7 @@ import pytest
 
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.counts.memory import MemoryEvidence
-from perfdiff.analysis.counts.objects import asked
+from perfdiff.analysis.counts.objects import memory_causes
 from perfdiff.analysis.findings import CountFinding, Ratio
 from perfdiff.records.schema import Change, FunctionInfo, Point
 from perfdiff.report.sentences.catalogue import say
@@ -36,7 +36,7 @@ def count(counter: str, base: float, head: float) -> CountFinding:
 def told(*counts: CountFinding) -> dict[str, tuple[float, str]]:
     """Return the causes by name: the ns that each may explain, and what it says."""
     place = MemoryEvidence(FunctionInfo(1, "read", "read.py", 1, "python", Change.CHANGED), {each.counter: each for each in counts})
-    return {cause.name: (ns, say(cause.says)) for ns, cause in asked(place, claim("given", reason=" (read.py, line 2)"))}
+    return {cause.name: (ns, say(cause.says)) for ns, cause in memory_causes(place, claim("given", reason=" (read.py, line 2)"))}
 
 
 def test_more_objects_are_told_with_both_numbers() -> None:

@@ -10,7 +10,7 @@ import pytest
 from experiments import HEAD, Made, Noise, World
 from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.stats.inference import contrast
-from perfdiff.analysis.stats.runs import Pair
+from perfdiff.analysis.stats.runs import PointRuns
 from perfdiff.analysis.sums.ledger import Ledger, open_ledger
 from perfdiff.analysis.sums.pace import FEWEST, pace_of
 from perfdiff.config import CompareConfig
@@ -31,9 +31,9 @@ def world(*, others: int = 7, slower: float = 1.0, all_slower: float = 1.0, seed
     return World((target, *beside), sizes=(3000,), runs=runs, noise=UNEVEN, seed=seed, kept=20)
 
 
-def own_times(ledger: Ledger, function: int) -> Pair:
+def own_times(ledger: Ledger, function: int) -> PointRuns:
     books = ledger.pair(0)
-    return Pair(*(book.group(np.log(book.self_ns[:, ledger.place[function]])) for book in books))
+    return PointRuns(*(book.group(np.log(book.self_ns[:, ledger.place[function]])) for book in books))
 
 
 def at_usual_pace(made: World) -> tuple[Ledger, Ledger]:

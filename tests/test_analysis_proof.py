@@ -9,7 +9,7 @@ import numpy as np
 from experiments import HEAD, Made, Noise, World
 from perfdiff.analysis.compare.study import study_all
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.gathering import at_usual_pace, compared, gathered, known
+from perfdiff.analysis.gathering import at_usual_pace, compared, comparison_context, gathered
 from perfdiff.analysis.sums.levelling import levelled
 from perfdiff.analysis.telling.headline import happened
 from perfdiff.analysis.verdicts.proof import proved_by_counts
@@ -33,7 +33,7 @@ def said(slower: float, noise: float) -> tuple[str, str]:
 
     at = levelled(counted(world, counts, rounds=2), world.samples)
     ledger, samples = at_usual_pace(at.experiment, at.samples, CONFIG)
-    found = gathered(known(at, ledger, CONFIG), [*study_all(at.experiment, samples, ledger, CONFIG)], None)
+    found = gathered(comparison_context(at, ledger, CONFIG), [*study_all(at.experiment, samples, ledger, CONFIG)], None)
     case = next(each for each in found.cases if each.info.name == "scan")
     proof = proved_by_counts(case)
     assert proof is not None

@@ -17,7 +17,7 @@ from perfdiff.analysis.findings import Findings, Rung, Verdict
 from perfdiff.analysis.stats.inference import clear_shift, clear_shifts, contrast, contrasts, false_discovery, noise_floor
 from perfdiff.analysis.stats.panel import Panel, panel
 from perfdiff.analysis.stats.panel import noise_floor as panel_floor
-from perfdiff.analysis.stats.runs import Group, Pair, Runs
+from perfdiff.analysis.stats.runs import Group, PointRuns, Runs
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, SampleTable, Side
 from perfdiff.report.sentences.catalogue import say
@@ -31,8 +31,8 @@ WILD = {
 }
 
 
-def pair(base: np.ndarray, head: np.ndarray) -> Pair:
-    return Pair(Group(base, BLOCKS[: len(base)]), Group(head, BLOCKS[: len(head)]))
+def pair(base: np.ndarray, head: np.ndarray) -> PointRuns:
+    return PointRuns(Group(base, BLOCKS[: len(base)]), Group(head, BLOCKS[: len(head)]))
 
 
 def rate(trial: Callable[[np.random.Generator], bool], trials: int) -> float:
@@ -162,7 +162,7 @@ def test_questions_of_a_panel_are_answered_as_one_by_one() -> None:
         pairs = []
         for point in range(3):
             values = [side[point, question] for side in sides]
-            pairs.append(Pair(*(Group(each[np.isfinite(each)], BLOCKS[:10][np.isfinite(each)]) for each in values)))
+            pairs.append(PointRuns(*(Group(each[np.isfinite(each)], BLOCKS[:10][np.isfinite(each)]) for each in values)))
         alone = contrast(pairs)
         assert (answer is None) is (alone is None)
         if answer is not None:

@@ -10,7 +10,7 @@ import pytest
 
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.features import with_calls
-from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
+from perfdiff.analysis.trends.findings import GrowthDifference, GrowthDifferenceKind, TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, Point, Revision, Side
@@ -65,7 +65,7 @@ def compared(base: Sequence[Line], head: Sequence[Line]) -> TrendFindings:
     return analyse(experiment(base, head), min_effect=0.05, seed=1)
 
 
-def only(found: TrendFindings) -> Difference:
+def only(found: TrendFindings) -> GrowthDifference:
     assert len(found.differences) == 1, [each.place.text for each in found.differences]
     return found.differences[0]
 
@@ -128,7 +128,7 @@ def test_a_list_whose_tail_is_walked_is_a_regression_at_the_line_that_walks() ->
     found = compared((*MAIN, *APPEND, *PRINT), (*MAIN, *APPEND[:1], WALK, *APPEND[1:], *PRINT))
     difference = only(found)
     assert found.verdict is difference.verdict is Verdict.REGRESSION
-    assert difference.kind is DifferenceKind.EXPONENT
+    assert difference.kind is GrowthDifferenceKind.EXPONENT
     assert difference.place.text == WALK[1]
     assert difference.ci is not None
     assert difference.ci[0] > 0.5
@@ -178,7 +178,7 @@ def test_the_same_code_that_runs_more_often_is_a_regression() -> None:
     often = tuple((function, text, times(3)) for function, text, _ in PRINT)
     found = compared((*MAIN, *APPEND, *PRINT), (*MAIN, *APPEND, *often))
     assert found.verdict is Verdict.REGRESSION
-    assert only(found).kind is DifferenceKind.COEFFICIENT
+    assert only(found).kind is GrowthDifferenceKind.COEFFICIENT
     assert only(found).place.text == PRINT[1][1]
 
 

@@ -10,13 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from findings import plain, worded
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.findings import CountFinding, FunctionFinding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.behaviour import behaviour_notes, behaviours, weighed
 from perfdiff.analysis.verdicts.frequency import of_what_is_done_as_often
 from perfdiff.analysis.verdicts.parts import parts_difference
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.analysis.witnessed import DifferenceKind, PointBehaviour
+from perfdiff.analysis.witnessed import BehaviourDifferenceKind, PointBehaviour
 from perfdiff.collect.execution.echoes import Echoes
 from perfdiff.collect.execution.outputs import Stream, shape_of
 from perfdiff.collect.execution.sketching import CLOSE_BYTES
@@ -45,7 +45,7 @@ def did(
 
 
 def witnessed(
-    base: Sequence[Behaviour], head: Sequence[Behaviour], work: Work | None = None, *, checked: bool = False
+    base: Sequence[Behaviour], head: Sequence[Behaviour], work: WorkDifference | None = None, *, checked: bool = False
 ) -> tuple[PointBehaviour, ...]:
     runs = [
         Run(0, Phase.PLAIN, 0, side, block, 1e6, 1e6, 1e6, None, None, "", behaviour=behaviour)
@@ -56,7 +56,7 @@ def witnessed(
     return behaviours(experiment, work, CONFIG)  # type: ignore[arg-type]
 
 
-def kinds(base: Sequence[Behaviour], head: Sequence[Behaviour], work: Work | None = None) -> list[str]:
+def kinds(base: Sequence[Behaviour], head: Sequence[Behaviour], work: WorkDifference | None = None) -> list[str]:
     [point] = witnessed(base, head, work)
     return [found.kind.value for found in point.differences]
 
@@ -178,7 +178,7 @@ def test_a_part_of_the_work_is_suspicious_where_nothing_that_hangs_on_the_inputs
         for point, text in zip(points, texts, strict=True)
         for run in runs_of([did(b"pid %d\n" % (1000 + 7 * each) + text if text else b"") for each in range(5)])
     ]
-    work = Work(0.0, 1 - part, 0.0, 0.0, repeats=True, is_bounded=True, parts=dict.fromkeys(range(len(texts)), part))
+    work = WorkDifference(0.0, 1 - part, 0.0, 0.0, repeats=True, is_bounded=True, parts=dict.fromkeys(range(len(texts)), part))
     experiment = SimpleNamespace(workloads=(), points=points, runs=runs)
     seen = behaviours(experiment, work if how == "counts" else None, CONFIG)  # type: ignore[arg-type]
     assert [[found.kind.value for found in point.differences] for point in seen] == [kinds_told] * len(texts)
@@ -209,7 +209,7 @@ def test_what_repeats_a_parameter_shows_no_work(text: str, sizes: Sequence[int],
         places = {name: shape if name == place else empty for name in ("output", "errors")}
         shown = Behaviour(0, places["output"], places["errors"], {"out": shape} if place == "file" else {}, 0)
         runs += [replace(run, point=point.id) for run in runs_of([shown] * 5)]
-    work = Work(0.0, 0.9, 0.0, 0.0, repeats=True, is_bounded=True, parts=dict.fromkeys(range(len(sizes)), 0.1))
+    work = WorkDifference(0.0, 0.9, 0.0, 0.0, repeats=True, is_bounded=True, parts=dict.fromkeys(range(len(sizes)), 0.1))
     experiment = SimpleNamespace(workloads=(), points=points, runs=runs)
     seen = behaviours(experiment, work, CONFIG)  # type: ignore[arg-type]
     assert [[found.kind.value for found in point.differences] for point in seen] == [kinds_told] * len(sizes)
@@ -263,8 +263,8 @@ def test_lines_that_change_places_beside_one_that_varies_are_in_another_order() 
     assert kinds(stamped(["b", "c", "d"]), stamped(["d", "c", "b"])) == ["other-order"]
 
 
-@pytest.mark.parametrize(("varying", "kind"), [(12, None), (4, DifferenceKind.OTHER_NUMBERS)])
-def test_where_most_numbers_of_a_column_vary_the_others_may_be_rough_times(varying: int, kind: DifferenceKind | None) -> None:
+@pytest.mark.parametrize(("varying", "kind"), [(12, None), (4, BehaviourDifferenceKind.OTHER_NUMBERS)])
+def test_where_most_numbers_of_a_column_vary_the_others_may_be_rough_times(varying: int, kind: BehaviourDifferenceKind | None) -> None:
     def rough(time: int) -> list[Shape]:
         times = [[time + (run % 2 if test < varying else 0) for test in range(20)] for run in range(5)]
         return [shape_of("".join(f"test {test} {took}\n" for test, took in enumerate(of_run)).encode()) for of_run in times]
@@ -335,7 +335,7 @@ def test_inputs_of_other_sizes_show_no_work() -> None:
     points = tuple(Point(number, "w", {"n": number}, "./w") for number in range(2))
     runs = [replace(run, point=point.id) for point in points for run in runs_of(given(b"7\n" * (1 + point.id)) * 5)]
     runs = [replace(run, behaviour=replace(run.behaviour, output=shape_of(b"done\n"))) for run in runs if run.behaviour]
-    work = Work(0.0, 0.9, 0.0, 0.0, repeats=True, is_bounded=True, parts={0: 0.1, 1: 0.1})
+    work = WorkDifference(0.0, 0.9, 0.0, 0.0, repeats=True, is_bounded=True, parts={0: 0.1, 1: 0.1})
     seen = behaviours(SimpleNamespace(workloads=(), points=points, runs=runs), work, CONFIG)  # type: ignore[arg-type]
     assert [[found.kind.value for found in point.differences] for point in seen] == [["less-work"]] * 2
 
@@ -433,6 +433,6 @@ def test_signals_are_named_and_processes_that_runs_left_are_told() -> None:
 
 
 def test_the_gravest_kind_of_difference_comes_first() -> None:
-    assert [kind.suggests_less_work for kind in DifferenceKind] == sorted(
-        (kind.suggests_less_work for kind in DifferenceKind), reverse=True
+    assert [kind.suggests_less_work for kind in BehaviourDifferenceKind] == sorted(
+        (kind.suggests_less_work for kind in BehaviourDifferenceKind), reverse=True
     )

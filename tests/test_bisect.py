@@ -20,7 +20,7 @@ from perfdiff.report import bisect as report
 from perfdiff.report import document, html, json_report, markdown, terminal
 from perfdiff.report.sentences.catalogue import noted
 from perfdiff.searches import bisecting
-from perfdiff.searches.question import Question
+from perfdiff.searches.question import SearchQuestion
 from programs import git
 
 
@@ -46,7 +46,7 @@ def laboratory(folder: Path, monkeypatch: pytest.MonkeyPatch, noise: float = 0.0
 
 
 def bisected(folder: Path, **asked: object) -> Bisection:
-    return bisecting.bisect(Question(request(folder), **asked), Silent())[0]  # type: ignore[arg-type]
+    return bisecting.bisect(SearchQuestion(request(folder), **asked), Silent())[0]  # type: ignore[arg-type]
 
 
 def test_the_commit_that_is_slower_than_its_parent_is_named_and_compared_with_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +77,7 @@ def test_progress_names_a_likeliest_commit_only_once_one_is(folder: Path, monkey
     commits = line(folder, [FAST] * 9 + [SLOW] * 8)
     laboratory(folder, monkeypatch)
     told = Told()
-    bisecting.bisect(Question(request(folder)), told)
+    bisecting.bisect(SearchQuestion(request(folder)), told)
     steps = [stage for stage in told.stages if " left" in stage]
     assert "16 commits left" in steps[0]
     assert "likeliest" not in steps[0]
@@ -171,7 +171,7 @@ def test_ends_in_the_wrong_order_of_history_are_told_before_anything_is_built(fo
     line(folder, [FAST, SLOW])
     lab = laboratory(folder, monkeypatch)
     with pytest.raises(RevisionError, match="perfdiff bisect good bad") as told:
-        bisecting.bisect(Question(request(folder, "bad", "good")), Silent())
+        bisecting.bisect(SearchQuestion(request(folder, "bad", "good")), Silent())
     assert told.value.slug == "ends-swapped"
     assert lab.made == []
 

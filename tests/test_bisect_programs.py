@@ -20,7 +20,7 @@ from perfdiff.errors import UsageError
 from perfdiff.progress import Silent
 from perfdiff.request import Request
 from perfdiff.searches import bisecting
-from perfdiff.searches.question import Question
+from perfdiff.searches.question import SearchQuestion
 from programs import git
 
 pytestmark = pytest.mark.integration
@@ -29,10 +29,10 @@ BUDGET_S = 4.0  # for the comparison that ends a search
 ENVIRONMENT = dict(os.environ)  # once, as a command does: libraries that learn set variables of their own when they are first used
 
 
-def question(folder: Path, cache: Path, function: str | None = None) -> Question:
+def question(folder: Path, cache: Path, function: str | None = None) -> SearchQuestion:
     config = configuration.load(folder, overrides=Overrides(parameters=SMALL), environment={"PERFDIFF_MEASURE_BUDGET_S": str(BUDGET_S)})
     request = Request(folder, ("good", "bad"), config, cache, ENVIRONMENT)
-    return Question(request, function, (lambda name, _file: name == function) if function else None)
+    return SearchQuestion(request, function, (lambda name, _file: name == function) if function else None)
 
 
 def builds(cache: Path) -> set[str]:

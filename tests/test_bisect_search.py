@@ -13,14 +13,14 @@ from perfdiff.analysis.findings import CountFinding, Ratio
 from perfdiff.analysis.search import symptom
 from perfdiff.analysis.search.ahead import asked_ahead
 from perfdiff.analysis.search.posterior import (
-    Answer,
     Confirm,
+    CulpritSet,
     Knowledge,
     Measure,
     Reading,
     Search,
+    StepTrial,
     Terms,
-    Trial,
     chances,
     credible,
     decide,
@@ -145,15 +145,15 @@ def test_a_certain_culprit_is_confirmed_before_it_is_named() -> None:
     known = {commit: BEFORE if commit < 4 else AFTER for commit in range(8)}
     suspects = frozenset({4})
     assert decide(line(8), Knowledge(known), terms(8)) == Confirm(suspects)
-    answer = decide(line(8), Knowledge(known, trials=[Trial(suspects, AFTER)]), terms(8))
-    assert isinstance(answer, Answer)
+    answer = decide(line(8), Knowledge(known, trials=[StepTrial(suspects, AFTER)]), terms(8))
+    assert isinstance(answer, CulpritSet)
     assert (answer.suspects, answer.certain) == (suspects, True)
     assert answer.probability > 0.99
 
 
 def test_a_confirmation_that_fails_sends_the_search_on() -> None:
     search, known = line(8), {3: BEFORE, 4: AFTER}
-    trials = [Trial(frozenset({4}), BEFORE)]
+    trials = [StepTrial(frozenset({4}), BEFORE)]
     assert search.posterior(Knowledge(known))[4] > 0.9
     assert search.posterior(Knowledge(known, trials=trials))[4] < 0.5
     assert isinstance(decide(search, Knowledge(known, trials=trials), terms(8)), Measure)

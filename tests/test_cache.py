@@ -20,7 +20,7 @@ from perfdiff.build.holdings import HOLDINGS
 from perfdiff.errors import StoreError
 from perfdiff.progress import Silent
 from perfdiff.records import store
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Side
 from test_log import recording
 
@@ -34,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     root = tmp_path / "cache"
     _, found = recording(np.random.default_rng(1), "v1")
-    assert isinstance(found, Recorded)
+    assert isinstance(found, RecordedExperiment)
     table = found.samples(1, Side.BASE)
     assert table is not None
     for name in RECORDINGS:

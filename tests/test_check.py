@@ -17,7 +17,7 @@ import pytest
 import programs
 import runtimes
 from perfdiff.analysis.annotations.annotating import annotate
-from perfdiff.analysis.annotations.assertion import Assertion, Setting, check
+from perfdiff.analysis.annotations.assertion import Assertion, AssertionSetting, check
 from perfdiff.analysis.series import Standing
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
@@ -80,7 +80,7 @@ def learnt(calls: SampleTable) -> Annotation:
 
 def checked(annotation: Annotation, calls: SampleTable, whole: float | None = None) -> Assertion:
     runs = {} if whole is None else {annotation.metric: dict.fromkeys(range(1000), whole)}
-    (found,) = check([(annotation, calls)], Setting(POINTS, runs, CONFIG))
+    (found,) = check([(annotation, calls)], AssertionSetting(POINTS, runs, CONFIG))
     return found
 
 
@@ -92,7 +92,7 @@ def test_base_against_itself_violates_no_more_often_than_the_false_discovery_rat
     for seed in range(100):
         rng = np.random.default_rng(seed)
         cases.append((learnt(timed(rng, noise=noise, sizes=sizes)), timed(rng, noise=noise, sizes=sizes)))
-    found = check(cases, Setting(POINTS, {}, CONFIG))
+    found = check(cases, AssertionSetting(POINTS, {}, CONFIG))
     assert sum(each.standing in (Standing.VIOLATED, Standing.FASTER) for each in found) <= 1
     assert all(each.q is not None for each in found)
     alone = [checked(*case).standing for case in cases[:30]]  # without others to share the rate with

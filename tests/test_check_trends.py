@@ -15,7 +15,7 @@ import pytest
 import test_schemas
 import trends as made
 from perfdiff.analysis.claims import claim
-from perfdiff.analysis.series import Checked, Standing
+from perfdiff.analysis.series import CheckedAssertions, Standing
 from perfdiff.analysis.trends.again import found_again
 from perfdiff.analysis.trends.assertions import GrowthAssertion, check_trends
 from perfdiff.analysis.trends.blocks import block_counts, block_starts
@@ -53,17 +53,17 @@ def document(lines: Sequence[Line] = SAVED) -> dict[str, Any]:
     return found
 
 
-def checked(before: Sequence[Line], after: Sequence[Line], n: Floats = N) -> Checked[GrowthAssertion]:
+def checked(before: Sequence[Line], after: Sequence[Line], n: Floats = N) -> CheckedAssertions[GrowthAssertion]:
     saved = saved_trends(json.dumps(document(before)), "t.json")
     assert saved is not None
     return check_trends(saved, clean(trends(after, n)), CONFIG)
 
 
-def rulings(found: Checked[GrowthAssertion]) -> list[Standing]:
+def rulings(found: CheckedAssertions[GrowthAssertion]) -> list[Standing]:
     return [each.standing for each in found.assertions]
 
 
-def only(found: Checked[GrowthAssertion], standing: Standing) -> GrowthAssertion:
+def only(found: CheckedAssertions[GrowthAssertion], standing: Standing) -> GrowthAssertion:
     (each,) = found.those(standing)
     return each
 

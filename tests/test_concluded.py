@@ -10,13 +10,13 @@ import pytest
 from experiments import BASE, Made, World
 from perfdiff import analysis, concluded
 from perfdiff.analysis.findings import Findings
-from perfdiff.concluded import Concluded
+from perfdiff.concluded import StoredFindings
 from perfdiff.config import CompareConfig
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.outcome import analysed
 from perfdiff.progress import Silent
 from perfdiff.records import codec, recorded, store
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Change, Side
 
 
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "experiments" / "one"
 
 
-def place(folder: Path, found: Recorded, config: CompareConfig) -> Concluded:
+def place(folder: Path, found: RecordedExperiment, config: CompareConfig) -> StoredFindings:
     return concluded.concluded(folder.parents[1], folder, found.experiment, config)
 
 

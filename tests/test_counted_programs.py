@@ -943,7 +943,7 @@ def test_a_block_of_a_line_is_read() -> None:
     (line,) = hot_lines.parse([(0, LINE)])
     assert (line.address, line.size, line.hitm, line.hitm_false, line.remote, line.missed) == (0x1000, 64, 9, 8, 0, 2)
     assert line.touches == (hot_lines.Touch(1, 9, 0xFF, 0xFF00),)
-    assert line.places == (hot_lines.Allocation(0x1000, 48, hot_lines.Spot("/a/b\n", 0x1234)),)
+    assert line.places == (hot_lines.Allocation(0x1000, 48, hot_lines.CodeAddress("/a/b\n", 0x1234)),)
 
 
 @settings(max_examples=300)

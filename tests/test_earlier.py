@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perfdiff.records import codec
-from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, SkipKind, Skipped, text_reason
+from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, SkipKind, SkippedFunction, text_reason
 from perfdiff.records.schema import Change, FunctionInfo
 
 
@@ -60,12 +60,12 @@ def test_a_reason_that_was_stored_as_text_has_its_kind_and_reads_as_before(text:
     ],
 )
 def test_what_was_skipped_is_told_apart_by_the_reason_that_was_stored(reason: str, kind: SkipKind) -> None:
-    assert codec.decode(Skipped, {"name": "f", "file": "a.c", "reason": reason}) == Skipped("f", "a.c", reason, kind=kind)
+    assert codec.decode(SkippedFunction, {"name": "f", "file": "a.c", "reason": reason}) == SkippedFunction("f", "a.c", reason, kind=kind)
 
 
 def test_what_is_stored_now_is_read_as_it_was() -> None:
     culprits = (Entity(EntityKind.IMPORT, "imported name function", "sum"),)
     info = FunctionInfo(1, "f", "a.c", 3, "c", Change.AFFECTED, (text_reason("now and then"),), culprits)
-    skipped = Skipped("f", "a.c", "excluded by a", kind=SkipKind.NEVER_CALLED)
+    skipped = SkippedFunction("f", "a.c", "excluded by a", kind=SkipKind.NEVER_CALLED)
     assert codec.decode(FunctionInfo, codec.encode(info)) == info
-    assert codec.decode(Skipped, codec.encode(skipped)) == skipped
+    assert codec.decode(SkippedFunction, codec.encode(skipped)) == skipped

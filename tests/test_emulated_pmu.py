@@ -29,7 +29,7 @@ from perfdiff.languages.c.matching import match
 from perfdiff.languages.c.probes import insert
 from perfdiff.languages.protocol import CompileCommand, Probe
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Experiment, Phase, Point, Revision, Run, SampleTable, Side, Workload
 
@@ -160,7 +160,7 @@ def measured(place: Place, tmp_path_factory: pytest.TempPathFactory) -> Measured
         for side in Side
     }
     built = {side: build(place.compiler, folder, side, tuple(probes[side].values())) for side in Side}
-    plan.write(folder / "plan", dict.fromkeys(subjects.pairs, Entry(Mode.SAMPLE, 1, True, 1000, 1, 0)))
+    plan.write(folder / "plan", dict.fromkeys(subjects.pairs, ProbePlan(Mode.SAMPLE, 1, True, 1000, 1, 0)))
     runs = tuple(
         Run(1 + 2 * (block * len(POINTS) + point.id) + order, Phase.TIMED, point.id, side, block, 1e6, 1e6, 1e6, 0.0, 0.0, "same")
         for block in range(RUNS)

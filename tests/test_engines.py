@@ -16,7 +16,7 @@ from perfdiff import analysis
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.config import CompareConfig
 from perfdiff.engines import tables
-from perfdiff.engines.cluster import Cluster
+from perfdiff.engines.cluster import ClusterEngine
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.processes import Processes
 from perfdiff.engines.serial import Serial
@@ -30,14 +30,14 @@ CONFIG = CompareConfig()
 
 
 @pytest.fixture(scope="module")
-def workers() -> Iterator[Cluster]:
+def workers() -> Iterator[ClusterEngine]:
     """Return the engine of a cluster of two worker processes."""
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=2, processes=True, dashboard_address=":0", host="127.0.0.1") as cluster,
         distributed.Client(cluster) as client,
     ):
-        yield Cluster(client, least=0)
+        yield ClusterEngine(client, least=0)
 
 
 @pytest.fixture(scope="module")
@@ -71,23 +71,25 @@ def concluded(folder: Path, engine: Engine) -> str:
     return json.dumps(codec.encode(replace(findings, stages={})), default=float, sort_keys=True)
 
 
-def test_findings_are_the_same_to_the_last_digit_by_every_engine(saved: Path, workers: Cluster) -> None:
+def test_findings_are_the_same_to_the_last_digit_by_every_engine(saved: Path, workers: ClusterEngine) -> None:
     serial = concluded(saved, Serial())
     assert '"regression"' in serial
     assert concluded(saved, Processes(least=0, processes=2)) == serial
     assert concluded(saved, workers) == serial
 
 
-def test_workers_that_see_no_files_of_ours_are_sent_the_tables(saved: Path, workers: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_that_see_no_files_of_ours_are_sent_the_tables(
+    saved: Path, workers: ClusterEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     sent = []
-    held = tables._held
-    monkeypatch.setattr(Cluster, "agree", lambda self, load: False)
-    monkeypatch.setattr(tables, "_held", lambda samples, batch: (sent.append(batch), held(samples, batch))[1])
+    held = tables._in_memory
+    monkeypatch.setattr(ClusterEngine, "agree", lambda self, load: False)
+    monkeypatch.setattr(tables, "_in_memory", lambda samples, batch: (sent.append(batch), held(samples, batch))[1])
     assert concluded(saved, workers) == concluded(saved, Serial())
     assert sum(len(batch) for batch in sent) == 8
 
 
-def test_workers_agree_where_they_read_what_is_read_here(workers: Cluster, tmp_path: Path) -> None:
+def test_workers_agree_where_they_read_what_is_read_here(workers: ClusterEngine, tmp_path: Path) -> None:
     (tmp_path / "shared").write_text("the same")
     assert workers.agree((tmp_path / "shared").read_text)
     assert not workers.agree(_own_process)
@@ -99,7 +101,7 @@ def _own_process() -> str:
     return str(os.getpid())
 
 
-def test_autoencoders_of_workers_judge_as_ours_do(workers: Cluster) -> None:
+def test_autoencoders_of_workers_judge_as_ours_do(workers: ClusterEngine) -> None:
     judged = {1: pair(Setting(PROGRAMS[2], threads=1, runs=8), Edit.LOCALITY, seed=1)}
     here = find_all(judged, CONFIG, kind=DetectorKind.AUTOENCODER)
     assert here[1].is_anomalous
@@ -107,7 +109,7 @@ def test_autoencoders_of_workers_judge_as_ours_do(workers: Cluster) -> None:
 
 
 @pytest.mark.parametrize("kind", ["serial", "processes", "cluster"])
-def test_results_come_in_the_order_of_the_items(kind: str, workers: Cluster) -> None:
+def test_results_come_in_the_order_of_the_items(kind: str, workers: ClusterEngine) -> None:
     engine: Engine = {"serial": Serial(), "processes": Processes(processes=2), "cluster": workers}[kind]
     assert [*engine.map(_slower_first, range(40), 40)] == [*range(40)]
 
@@ -118,7 +120,7 @@ def _slower_first(item: int, items: int) -> int:
 
 
 @pytest.mark.parametrize("kind", ["processes", "cluster"])
-def test_what_a_worker_finds_damaged_is_told_as_here(kind: str, workers: Cluster) -> None:
+def test_what_a_worker_finds_damaged_is_told_as_here(kind: str, workers: ClusterEngine) -> None:
     engine: Engine = {"processes": Processes(processes=2), "cluster": workers}[kind]
     with pytest.raises(RecordingError, match="7 is damaged") as raised:
         list(engine.map(_damaged, range(10)))
@@ -138,7 +140,7 @@ def test_a_few_functions_wait_for_no_workers() -> None:
 
 def test_tables_in_memory_are_sent_a_batch_at_a_time() -> None:
     world = World((Made("f", cost=same(100.0)), Made("g", cost=same(100.0))), kept=4000)
-    loaders = [*tables.with_tables(Processes(), [[1], [2]], recorded.Held(_tables(world)))]
+    loaders = [*tables.with_tables(Processes(), [[1], [2]], recorded.TablesInMemory(_tables(world)))]
     assert [loader(1, Side.BASE) is not None for loader in loaders] == [True, False]
     assert [loader(2, Side.HEAD) is not None for loader in loaders] == [False, True]
 
@@ -155,7 +157,7 @@ def test_a_cluster_that_is_gone_is_an_error_with_a_remedy() -> None:
         made = distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", silence_logs=50)
     with made as cluster, distributed.Client(cluster) as client:
         with pytest.raises(MeasurementError, match="compare again") as raised:
-            list(Cluster(client).map(_killed, range(2)))
+            list(ClusterEngine(client).map(_killed, range(2)))
         assert raised.value.slug == "cluster-lost"
 
 
@@ -168,7 +170,7 @@ def test_workers_that_are_gone_and_come_back_elsewhere_are_not_waited_for(monkey
     with made as cluster, distributed.Client(cluster) as client:
         (before,) = client.nthreads()
         with pytest.raises(MeasurementError, match="its workers are gone") as raised:
-            list(Cluster(client, workers=(before,)).map(_killed, range(2)))
+            list(ClusterEngine(client, workers=(before,)).map(_killed, range(2)))
         assert raised.value.slug == "cluster-lost"
         client.wait_for_workers(1)
         assert before not in client.nthreads()

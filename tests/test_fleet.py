@@ -18,11 +18,11 @@ from fleets import MACHINE, Recorded
 from perfdiff import cli
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import fleet, parts, pooling, usual_inputs
-from perfdiff.records.fleet import Asked
+from perfdiff.records.fleet import FleetSelection
 from perfdiff.records.reservoir import ROWS
 from perfdiff.records.schema import Change, Environment, Experiment, Feature, Origin, Revision, SampleTable, Side
 
-V1_V2 = Asked("v1", "v2")
+V1_V2 = FleetSelection("v1", "v2")
 HOSTS = [f"host{number}" for number in range(8)]
 
 
@@ -41,7 +41,7 @@ def both(host: str, **differs: object) -> list[Recorded]:
     return [base, replace(base, revision="v2", slower=slower)]
 
 
-def pooled(folder: Path, asked: Asked = V1_V2) -> tuple[Experiment, list[SampleTable]]:
+def pooled(folder: Path, asked: FleetSelection = V1_V2) -> tuple[Experiment, list[SampleTable]]:
     experiment, tables = pooling.pooled(fleet.choose(fleet.find([folder]), asked), seed=1)
     return experiment, list(tables)
 
@@ -264,10 +264,10 @@ def test_labels_that_one_side_lacks_are_left_out_unless_they_are_pooled(tmp_path
     assert notes(apart)["fleet-left-out"] == [
         f"1 part left out, of head, bearing labels that no part of the other revision bears: {next(_folders(tmp_path, 'batch')).name}"
     ]
-    together, _ = pooled(tmp_path, Asked("v1", "v2", pooled=("use",)))
+    together, _ = pooled(tmp_path, FleetSelection("v1", "v2", pooled=("use",)))
     assert len(together.runs) == 3
     with pytest.raises(UsageError, match="there is no part to compare"):
-        pooled(tmp_path, Asked("v1", "v2", labels={"use": "nothing"}))
+        pooled(tmp_path, FleetSelection("v1", "v2", labels={"use": "nothing"}))
 
 
 def _folders(folder: Path, label: str) -> Sequence[Path]:
@@ -277,16 +277,16 @@ def _folders(folder: Path, label: str) -> Sequence[Path]:
 @pytest.mark.parametrize("word", ["v1", fleets.digest("commit", "v1")[:7], fleets.digest("tree", "v1")[:12]])
 def test_a_revision_goes_by_its_name_its_commit_or_its_content(tmp_path: Path, word: str) -> None:
     recorded(tmp_path, *both("one"))
-    experiment, _ = pooled(tmp_path, Asked(word, None))
+    experiment, _ = pooled(tmp_path, FleetSelection(word, None))
     assert (experiment.base.rev, experiment.head.rev) == ("v1", "v2")
 
 
 def test_which_is_base_must_be_said_where_nothing_tells(tmp_path: Path) -> None:
     recorded(tmp_path, *both("one"))
     with pytest.raises(UsageError, match=r"parts of v1 \(1 part\), v2 \(1 part\) are there: say which are compared"):
-        pooled(tmp_path, Asked())
+        pooled(tmp_path, FleetSelection())
     with pytest.raises(UsageError, match="no part is of 'v3'"):
-        pooled(tmp_path, Asked("v1", "v3"))
+        pooled(tmp_path, FleetSelection("v1", "v3"))
 
 
 def test_two_folders_of_one_revision_each_are_base_and_head(

@@ -40,7 +40,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a stored experiment of one function with its samples."""
     place = tmp_path_factory.mktemp("stored") / "one"
     _, found = measured(np.random.default_rng(1), "v1", calls=2)
-    assert isinstance(found, recorded.Recorded)
+    assert isinstance(found, recorded.RecordedExperiment)
     table = found.samples(1, Side.BASE)
     assert table is not None
     store.save(place, found.experiment, [table])

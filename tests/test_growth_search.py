@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from perfdiff.analysis.claims import claim
-from perfdiff.analysis.search.bisection import Alike, Bisection, CommitStanding, Measured, Passed
+from perfdiff.analysis.search.bisection import Bisection, CommitStanding, MeasuredCommit, SameCommit, SkippedCommit
 from perfdiff.analysis.search.ends import SearchSubject
 from perfdiff.analysis.search.growth import follow, reading
 from perfdiff.analysis.search.halving import narrowed, next_commit
-from perfdiff.analysis.series import GROWTH, History
-from perfdiff.analysis.trends.findings import Difference, DifferenceKind, TrendFindings
+from perfdiff.analysis.series import GROWTH, FunctionHistory
+from perfdiff.analysis.trends.findings import GrowthDifference, GrowthDifferenceKind, TrendFindings
 from perfdiff.analysis.trends.growth_history import Counted, growth_history
 from perfdiff.cli import log, trends
 from perfdiff.config import CompareConfig
@@ -49,13 +49,13 @@ def counted(*versions: Sequence[Line] | str) -> list[Counted]:
     return [(Revision(f"v{number}", None, f"Release {number}"), each) for number, each in enumerate(found, 1)]
 
 
-def told(*versions: Sequence[Line] | str, function: str = "append") -> History:
+def told(*versions: Sequence[Line] | str, function: str = "append") -> FunctionHistory:
     found = growth_history(function, f"{function}.c", counted(*versions), CONFIG)
     assert found is not None
     return found
 
 
-def steps(history: History) -> dict[str, tuple[str, float]]:
+def steps(history: FunctionHistory) -> dict[str, tuple[str, float]]:
     """Return since when the exponent of each revision that begins a level was another, and by how much."""
     began = [(entry.revision.rev, cost.step) for entry in history.entries for cost in entry.costs.values() if cost.step]
     return {rev: (step.since.rev, round(step.change.exponent, 2)) for rev, step in began if isinstance(step.change, ExponentShift)}
@@ -139,7 +139,7 @@ def wanted(function: str | None = None) -> SearchSubject:
     return SearchSubject("v1", "v2", function, partial(is_named, function) if function else None)
 
 
-def standing(good: Sequence[Line], commit: Sequence[Line], bad: Sequence[Line]) -> tuple[CommitStanding, Difference | None]:
+def standing(good: Sequence[Line], commit: Sequence[Line], bad: Sequence[Line]) -> tuple[CommitStanding, GrowthDifference | None]:
     symptom = follow(compared(good, bad), wanted())
     return reading(experiment(good, commit), symptom, min_effect=0.05, seed=1)
 
@@ -164,7 +164,7 @@ def test_a_commit_is_bad_where_its_function_grows_as_in_the_bad_end() -> None:
     is_bad, difference = standing(GOOD, BAD, BAD)
     assert is_bad is CommitStanding.BAD
     assert difference is not None
-    assert difference.kind is DifferenceKind.EXPONENT
+    assert difference.kind is GrowthDifferenceKind.EXPONENT
     assert standing(GOOD, renamed(BAD, "append", "push"), BAD)[0] is CommitStanding.BAD
 
 
@@ -195,7 +195,7 @@ def test_a_new_function_is_known_although_one_of_its_lines_runs_as_often_as_one_
     before = (*GOOD, ("cut", "m = length;", times(3)), ("cut", "k = m;", times(3)), ("cut", "copy();", times(2)))
     after = (*GOOD, before[-3], before[-1], ("count", "for (;;) next();", times(3, 2)), ("count", "return i;", times(3)))
     symptom = follow(compared(before, after), wanted())
-    assert (symptom.base, symptom.head, symptom.difference.kind) == (None, ("count.c", "count"), DifferenceKind.NEW)
+    assert (symptom.base, symptom.head, symptom.difference.kind) == (None, ("count.c", "count"), GrowthDifferenceKind.NEW)
     assert standing(before, after, after)[0] is CommitStanding.BAD
     assert standing(before, before, after)[0] is CommitStanding.GOOD
 
@@ -276,9 +276,12 @@ def conclusion(suspects: int = 1) -> Bisection:
         symptom=symptom,
         commits=4,
         suspects=tuple(commits[3 - suspects : 3]),
-        measured=(Measured(commits[0], CommitStanding.GOOD, None), Measured(commits[2], CommitStanding.BAD, symptom.difference)),
-        passed=(Passed(commits[1], "'make' exited 2 [build-failed]"),),
-        alike=(Alike(commits[3], commits[2]),),
+        measured=(
+            MeasuredCommit(commits[0], CommitStanding.GOOD, None),
+            MeasuredCommit(commits[2], CommitStanding.BAD, symptom.difference),
+        ),
+        passed=(SkippedCommit(commits[1], "'make' exited 2 [build-failed]"),),
+        alike=(SameCommit(commits[3], commits[2]),),
         findings=compared(GOOD, BAD),
     )
 

@@ -15,7 +15,7 @@ from perfdiff import cli
 from perfdiff.analysis.annotations.profiles import profiles
 from perfdiff.config import CompareConfig
 from perfdiff.report import history_page
-from perfdiff.report.history_page import ChangePoint, CostSeries
+from perfdiff.report.history_page import CostSeries, PlottedChange
 from test_log import recording
 from test_log import told as history_of
 from test_profile import recorder  # noqa: F401 (a fixture)
@@ -69,7 +69,7 @@ def test_a_line_of_many_revisions_has_two_points_a_pixel_at_most() -> None:
 
 
 def test_a_cost_that_begins_with_nothing_has_no_ratio() -> None:
-    series = CostSeries("f", "a.c", "ns", np.array([0.0, 5.0]), (ChangePoint(1, "from nothing", is_rise=True),))
+    series = CostSeries("f", "a.c", "ns", np.array([0.0, 5.0]), (PlottedChange(1, "from nothing", is_rise=True),))
     assert series.ratio is None
     assert series.says == "0 ns → 5 ns"
 

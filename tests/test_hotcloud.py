@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from perfdiff.analysis.annotations.selections import Reason, side_by_side
+from perfdiff.analysis.annotations.selections import SelectionReason, side_by_side
 from perfdiff.models.correlation import MOST_CLUSTERS, CorrelationKind, clusters, select
 from perfdiff.models.fitting import fit
 from perfdiff.records.schema import Floats, Origin
@@ -71,7 +71,7 @@ def test_a_falling_cost_is_passed_over_as_the_highest_value_is_taken() -> None:
     calls = table({"n": n}, scattered(rng, 50_000 - 40 * n))
     found = side_by_side(fit(calls, "wall_ns", seed=1), calls)
     assert found.paper.kind is CorrelationKind.UNCORRELATED
-    assert found.reason is Reason.FALLING
+    assert found.reason is SelectionReason.FALLING
     assert [*map(say, found.paper_misses)] == ["that they follow `n`"]
 
 
@@ -81,19 +81,19 @@ def test_reasons_of_what_does_not_correlate() -> None:
     flag, run = rng.integers(0, 2, 2000).astype(float), np.arange(2000) // 100
     state = np.cumsum(rng.standard_normal(2000)) * 300
 
-    def reason(columns: dict[str, Floats], cost: Floats, **more: object) -> Reason | None:
+    def reason(columns: dict[str, Floats], cost: Floats, **more: object) -> SelectionReason | None:
         calls = table(columns, cost, run=run, **more)  # type: ignore[arg-type]
         return side_by_side(fit(calls, "wall_ns", seed=1), calls).reason
 
-    assert reason({"n": n, "flag": flag}, scattered(rng, np.where(flag > 0, 500 + 80 * n, 60_000.0))) is Reason.ANOTHER_FEATURE
-    assert reason({"n": n, "m": m}, scattered(rng, 500 + n * m)) is Reason.ANOTHER_FEATURE
-    assert reason({"n": n}, scattered(rng, 80 * m), taken={"x": flag}) is Reason.UNKNOWN
-    assert reason({"n": m, "g": n}, scattered(rng, 80 * n), origins={"g": Origin.GLOBAL}) is Reason.ANOTHER_FEATURE
-    assert reason({"n": n}, noisy(rng, 500 + 80 * n)) is Reason.DELAYS
-    assert reason({"n": n}, scattered(rng, modes(rng, n))) is Reason.MIXTURE
-    assert reason({"n": n}, 20_000 + state - state.min()) is Reason.HIDDEN_STATE
-    assert reason({"n": n}, scattered(rng, 5_000 * (1 + run % 3))) is Reason.HIDDEN_STATE
-    assert reason({"n": n}, rng.exponential(5000, 2000)) is Reason.UNKNOWN
+    assert reason({"n": n, "flag": flag}, scattered(rng, np.where(flag > 0, 500 + 80 * n, 60_000.0))) is SelectionReason.ANOTHER_FEATURE
+    assert reason({"n": n, "m": m}, scattered(rng, 500 + n * m)) is SelectionReason.ANOTHER_FEATURE
+    assert reason({"n": n}, scattered(rng, 80 * m), taken={"x": flag}) is SelectionReason.UNKNOWN
+    assert reason({"n": m, "g": n}, scattered(rng, 80 * n), origins={"g": Origin.GLOBAL}) is SelectionReason.ANOTHER_FEATURE
+    assert reason({"n": n}, noisy(rng, 500 + 80 * n)) is SelectionReason.DELAYS
+    assert reason({"n": n}, scattered(rng, modes(rng, n))) is SelectionReason.MIXTURE
+    assert reason({"n": n}, 20_000 + state - state.min()) is SelectionReason.HIDDEN_STATE
+    assert reason({"n": n}, scattered(rng, 5_000 * (1 + run % 3))) is SelectionReason.HIDDEN_STATE
+    assert reason({"n": n}, rng.exponential(5000, 2000)) is SelectionReason.UNKNOWN
 
 
 def test_each_says_what_the_other_misses() -> None:

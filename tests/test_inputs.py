@@ -23,7 +23,7 @@ from perfdiff.configuration import Overrides
 from perfdiff.errors import InputChangedError
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Revision, Run, Side
-from perfdiff.reproduction import Asked
+from perfdiff.reproduction import ComparisonOrder
 from perfdiff.request import Request, experiment_key
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
@@ -212,8 +212,8 @@ def test_an_input_that_somebody_changes_between_runs_ends_the_measurement(place:
         inputs.digest(place.checkout, [config])
 
 
-def asked(config: Config) -> Asked:
-    return Asked(Revision("v1", "a" * 40, ""), Revision("v2", "b" * 40, ""), ".", config, {})
+def asked(config: Config) -> ComparisonOrder:
+    return ComparisonOrder(Revision("v1", "a" * 40, ""), Revision("v2", "b" * 40, ""), ".", config, {})
 
 
 def test_what_reproduces_a_comparison_names_its_inputs_and_no_folder_of_this_machine(project: Path) -> None:

@@ -17,7 +17,7 @@ from perfdiff.collect.recordings import remarks
 from perfdiff.errors import BuildError
 from perfdiff.languages.java import jdks, start
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import calls
 
 pytestmark = pytest.mark.integration
@@ -356,7 +356,7 @@ def test_class_files_of_a_newer_java_are_named(tmp_path: Path, jdk: Jdk) -> None
 
 def test_without_a_plan_the_agent_does_nothing(tmp_path: Path) -> None:
     made = make(tmp_path, SMALL)
-    assert made.run(mode=Entry(Mode.OFF)).notes == ()
+    assert made.run(mode=ProbePlan(Mode.OFF)).notes == ()
 
 
 def test_a_jdk_is_found_by_its_folder_or_not_at_all(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import java_sources
 from java_programs import Program
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.protocol import FunctionDefinition
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import RecordedSamples
 
 pytestmark = pytest.mark.integration
@@ -172,7 +172,7 @@ def test_each_call_tells_how_often_its_conditions_were_met_and_held(tmp_path: Pa
 
 @JDKS
 def test_compiled_calls_tell_the_same_as_interpreted_ones(tmp_path: Path, jdk: Jdk) -> None:
-    outcome = watched(tmp_path, jdk, {"hot": ["number arg0"]}).run(mode=Entry(Mode.SAMPLE, reservoir=1000))
+    outcome = watched(tmp_path, jdk, {"hot": ["number arg0"]}).run(mode=ProbePlan(Mode.SAMPLE, reservoir=1000))
     found = outcomes(outcome.only.samples[5], 1)
     assert 250 < len(found) <= 300  # a call that other work kept waiting all the time has no record
     assert found == [[(1001, 1000), (1000, 250)]] * len(found)
@@ -180,6 +180,6 @@ def test_compiled_calls_tell_the_same_as_interpreted_ones(tmp_path: Path, jdk: J
 
 @JDKS
 def test_calls_that_are_not_sampled_tell_nothing_and_run_as_ever(tmp_path: Path, jdk: Jdk) -> None:
-    outcome = watched(tmp_path, jdk, {}).run(mode=Entry(Mode.COUNT))
+    outcome = watched(tmp_path, jdk, {}).run(mode=ProbePlan(Mode.COUNT))
     assert outcome.only.totals.calls.tolist() == [3.0, 3.0, 3.0, 2.0, 300.0]
     assert not outcome.only.samples

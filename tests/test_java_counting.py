@@ -16,12 +16,12 @@ from java_programs import Program
 from perfdiff.errors import BuildError
 from perfdiff.languages.java import agent, counting, jdks, start, weaving
 from perfdiff.languages.java.jdks import Jdk
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 
 pytestmark = pytest.mark.integration
 
-OWN = Entry(Mode.SAMPLE, reservoir=1000, own=True)
+OWN = ProbePlan(Mode.SAMPLE, reservoir=1000, own=True)
 EXACT = ("bytecode_blocks", "objects", "object_bytes")
 
 

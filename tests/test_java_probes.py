@@ -13,7 +13,7 @@ import runtimes
 from java_programs import Program
 from perfdiff.languages.java import agent, calibrating
 from perfdiff.languages.java.calibrating import JvmProbeCosts
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import calls, edges
 
 pytestmark = pytest.mark.integration
@@ -69,7 +69,7 @@ def test_calls_times_features_and_callers_are_recorded(make: Make) -> None:
 
 
 def test_calls_are_counted_where_only_counting_is_asked_for(make: Make) -> None:
-    record = make(NESTED, {LEAF: [], MIDDLE: []}).run(mode=Entry(Mode.COUNT)).only
+    record = make(NESTED, {LEAF: [], MIDDLE: []}).run(mode=ProbePlan(Mode.COUNT)).only
     assert calls(record) == {1: 5.0, 2: 2.0}
     assert not record.samples
 
@@ -265,7 +265,7 @@ def test_reading_inputs_is_no_part_of_what_is_compiled_of_a_method(make: Make) -
     reads = ["length arg0", "type arg1", "length this.Main#~values#[I"]
     program = make(READING, {"Main sum (Ljava/lang/String;Ljava/lang/Object;)J": reads})
     told = ("-Xbatch", "-XX:-TieredCompilation", "-XX:+UnlockDiagnosticVMOptions", "-XX:+PrintCompilation", "-XX:+PrintInlining")
-    lines = program.run(*told, "-cp", ".", "Main", mode=Entry(Mode.SAMPLE, reservoir=100_000)).output.splitlines()
+    lines = program.run(*told, "-cp", ".", "Main", mode=ProbePlan(Mode.SAMPLE, reservoir=100_000)).output.splitlines()
     for reader in ("length", "type", "field"):
         sites = [line for line in lines if f"PerfdiffProbe::{reader} (" in line and "@" in line]
         assert sites, lines

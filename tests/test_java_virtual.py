@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import java_programs
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import calls, edges, totals
 from test_java_counting import OWN, made
 
@@ -44,7 +44,7 @@ class Main {
 """
 METHODS = ["Main all (I)I", "Main sleeps (I)I", "Main locks (I)I", "Main fails (I)I", "Main deep (I)I"]
 ALL, SLEEPS, LOCKS, FAILS, DEEP = range(1, 6)
-DETAILED = Entry(Mode.SAMPLE, detail=True, reservoir=1000)
+DETAILED = ProbePlan(Mode.SAMPLE, detail=True, reservoir=1000)
 
 
 def test_calls_go_with_their_threads(tmp_path: Path) -> None:

@@ -16,12 +16,12 @@ from perfdiff.collect.hosts.counters import State
 from perfdiff.config import CountersConfig
 from perfdiff.records import plan, recording
 from perfdiff.records.metrics import KERNEL_EVENTS, metric_of
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 
 FAULTS, CLOCK, SWITCHES = "perf::PAGE-FAULTS", "perf::TASK-CLOCK", "perf::CONTEXT-SWITCHES"
 NEAR = 3  # faults of a thread's first reading, and of the stack
-SAMPLED = Entry(Mode.SAMPLE, 1, True, 100_000, 1, 0)  # so many that counters are read in all calls
+SAMPLED = ProbePlan(Mode.SAMPLE, 1, True, 100_000, 1, 0)  # so many that counters are read in all calls
 PROBES = """
 #pragma GCC system_header
 #include "perfdiff_probe.h"

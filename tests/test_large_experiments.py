@@ -20,7 +20,7 @@ from perfdiff.engines.processes import Processes
 from perfdiff.engines.serial import Serial
 from perfdiff.errors import RecordingError, StoreError, UsageError
 from perfdiff.records import recorded, remote, store
-from perfdiff.records.recorded import Held
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.remote import Remote, place
 from perfdiff.records.schema import Change, SampleTable, Side
 
@@ -114,7 +114,7 @@ def test_the_calls_chosen_of_many_parts_stand_for_all_of_their_run(tmp_path: Pat
 
 def test_verdicts_on_chosen_calls_are_those_on_all_calls(tmp_path: Path) -> None:
     made = saved(tmp_path / "parts", kept=2000, part_rows=1500)
-    whole = analysis.analyse(made.experiment(), Held(tables(made)), CONFIG)
+    whole = analysis.analyse(made.experiment(), TablesInMemory(tables(made)), CONFIG)
     found = condensed(tmp_path / "parts")
     chosen = analysis.analyse(found.experiment, found.samples, CONFIG)
     verdicts = {each.info.id: each.verdict for each in whole.functions}

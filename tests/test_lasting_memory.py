@@ -28,7 +28,7 @@ from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import FunctionDefinition, Probe
 from perfdiff.progress import Silent
 from perfdiff.records import lasting_blocks, recording
-from perfdiff.records.hot_lines import Spot
+from perfdiff.records.hot_lines import CodeAddress
 from perfdiff.records.lasting import LastingMemory, LastingSite
 from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.recording_file import DamageError
@@ -152,7 +152,7 @@ BLOCK = struct.pack("<II4Q", 7, 0, 5, 240, 0x1234, 10) + PATH
 
 
 def test_a_block_of_lasting_memory_is_read() -> None:
-    assert lasting_blocks.parse([(0, BLOCK)]) == (LastingBlocks(Spot("/a/program", 0x1234), 7, 5, 240),)
+    assert lasting_blocks.parse([(0, BLOCK)]) == (LastingBlocks(CodeAddress("/a/program", 0x1234), 7, 5, 240),)
 
 
 @settings(max_examples=300)
@@ -380,7 +380,7 @@ def test_reports_tell_what_stays_and_where_nobody_knows() -> None:
 
 def test_what_a_library_asked_for_goes_by_the_function_that_was_open_and_what_the_linker_keeps_by_none(tmp_path: Path) -> None:
     opened = FunctionDefinition("read_in", "read_in", ("read_in",), "a.c", 1, 0, 1, 2, "", "", "")
-    library, linker = Spot(str(tmp_path / "libc.so.6"), 16), Spot(str(tmp_path / "ld-linux-x86-64.so.2"), 16)
+    library, linker = CodeAddress(str(tmp_path / "libc.so.6"), 16), CodeAddress(str(tmp_path / "ld-linux-x86-64.so.2"), 16)
     blocks = (
         LastingBlocks(library, 1, 2, 240),
         LastingBlocks(linker, 1, 9, 2448),

@@ -26,7 +26,7 @@ import pytest
 import findings as examples
 from experiments import Made, World, same
 from perfdiff import configuration
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.findings import PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.requests import request_findings, waiting_notes, without_waiting
@@ -511,7 +511,7 @@ def test_what_waits_for_services_outside_is_judged_by_its_work(
     assert all("runs of w take ×2.0" in note.text and "as where db, which is outside the revisions" in note.text for note in notes)
 
 
-SAME = Work(more=0.0, less=0.0, waiting=0.0, outside=0.0, repeats=True, is_bounded=False)
+SAME = WorkDifference(more=0.0, less=0.0, waiting=0.0, outside=0.0, repeats=True, is_bounded=False)
 
 
 @pytest.mark.parametrize(
@@ -524,7 +524,7 @@ SAME = Work(more=0.0, less=0.0, waiting=0.0, outside=0.0, repeats=True, is_bound
     ],
     ids=["cold caches", "works more", "not counted", "takes CPU time"],
 )
-def test_the_same_work_that_waits_longer_is_no_slower_program(head_cpu: float, work: Work | None, remains: bool) -> None:
+def test_the_same_work_that_waits_longer_is_no_slower_program(head_cpu: float, work: WorkDifference | None, remains: bool) -> None:
     """CPU time that grows by a fifth beside waits that double is theirs where exact counts are the same."""
     experiment = measured(Point(0, "w", {}, "", ("db",)), 200.0, head_cpu)
     runs = whole_runs(experiment.points, experiment.runs, CompareConfig())

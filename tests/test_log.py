@@ -14,12 +14,12 @@ import pytest
 from findings import findings
 from perfdiff import cli, pipeline
 from perfdiff.analysis.annotations.history import Recording, history
-from perfdiff.analysis.series import History
+from perfdiff.analysis.series import FunctionHistory
 from perfdiff.cli import log
 from perfdiff.config import CompareConfig
 from perfdiff.errors import BuildError, RevisionError, UsageError
 from perfdiff.progress import Progress
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Change, Edges, Experiment, FunctionInfo, Phase, Point, Revision, Run, SampleTable, Side, Totals
 from perfdiff.report import history as report
 from perfdiff.report import history_plot
@@ -76,7 +76,7 @@ def recording(
         edges=Edges(NONE, NONE, NONE, np.empty(0), np.empty(0)),
         notes=(),
     )
-    return experiment.base, Recorded(experiment, lambda function, side: tables.get(function) if side is Side.BASE else None)
+    return experiment.base, RecordedExperiment(experiment, lambda function, side: tables.get(function) if side is Side.BASE else None)
 
 
 def _with(samples: SampleTable, number: int, metrics: Mapping[str, np.ndarray]) -> SampleTable:
@@ -85,11 +85,11 @@ def _with(samples: SampleTable, number: int, metrics: Mapping[str, np.ndarray]) 
     return replace(samples, function=number, metrics=metrics)
 
 
-def told(*recordings: Recording, metrics: tuple[str, ...] = ()) -> History:
+def told(*recordings: Recording, metrics: tuple[str, ...] = ()) -> FunctionHistory:
     return history("insert", "src/list.c", recordings, metrics, CONFIG)
 
 
-def steps(found: History, metric: str = "wall_ns") -> dict[str, float]:
+def steps(found: FunctionHistory, metric: str = "wall_ns") -> dict[str, float]:
     """Return the change points of a metric as ratios by revision."""
     return {
         entry.revision.rev: entry.costs[metric].step.ratio.value  # type: ignore[union-attr]
@@ -177,7 +177,7 @@ def test_a_revision_whose_first_calls_cost_more_is_no_obstacle_to_those_without_
 def _numbered(revision: Recording) -> Recording:
     """Return a revision whose calls have their numbers in their runs."""
     name, found = revision
-    assert isinstance(found, Recorded)
+    assert isinstance(found, RecordedExperiment)
     return name, replace(found, samples=lambda function, side: _in_order(found.samples(function, side)))
 
 
@@ -203,8 +203,8 @@ def test_revisions_without_the_function_are_listed_with_the_reason_and_change_no
 def test_inputs_that_cannot_be_compared_begin_a_new_level() -> None:
     rng = np.random.default_rng(9)
     revision, later = recording(rng, "r1", drift=3.0)
-    assert isinstance(later, Recorded)
-    renamed = Recorded(later.experiment, lambda function, side: _renamed(later.samples(function, side)))
+    assert isinstance(later, RecordedExperiment)
+    renamed = RecordedExperiment(later.experiment, lambda function, side: _renamed(later.samples(function, side)))
     found = told(recording(rng, "r0"), (revision, renamed), recording(rng, "r2", drift=3.0), metrics=("wall_ns",))
     assert say(found.entries[1].costs["wall_ns"].broken) == "its input `n` is not recorded any more"
     assert steps(found) == {}
@@ -324,13 +324,13 @@ def recorder(repository: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     rng = np.random.default_rng(12)
 
-    def record(request: Request, progress: Progress) -> Recorded:
+    def record(request: Request, progress: Progress) -> RecordedExperiment:
         (name,) = request.revisions
         asked.append(name)
         if name == "v2":
             raise BuildError("'make' exited 2", slug="build-failed")
         _, found = recording(rng, name, functions={"insert": 1.0, "table_insert": 0.5})
-        assert isinstance(found, Recorded)
+        assert isinstance(found, RecordedExperiment)
         return found
 
     monkeypatch.setattr(pipeline, "record", record)
@@ -390,7 +390,7 @@ def test_what_cannot_be_told_is_refused(recorder: list[str], capsys: pytest.Capt
 def test_namesakes_are_told_apart_by_their_file() -> None:
     rng = np.random.default_rng(13)
     revision, found = recording(rng, "v1", functions={"insert": 1.0, "other": 2.0})
-    assert isinstance(found, Recorded)
+    assert isinstance(found, RecordedExperiment)
     from dataclasses import replace
 
     twins = tuple(replace(info, name="insert", file=f"src/{info.id}.c") for info in found.experiment.functions)

@@ -24,7 +24,7 @@ from perfdiff.languages.java import suites
 from perfdiff.languages.php.suites.trials import DRIVERS
 from perfdiff.languages.python import benchmarks, layout
 from perfdiff.languages.python.layout import Layout
-from perfdiff.records.plan import Entry
+from perfdiff.records.plan import ProbePlan
 from perfdiff.records.recording import Recording
 from php_suites import AUTOLOAD, PHPUNIT_11
 from probed_runs import Outcome
@@ -103,7 +103,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Runs:
         monkeypatch.setenv(marks.WANTED, str(tmp_path / "marks"))
         files = {"work.py": WORK, "test_it.py": text}
         program = python_programs.program(tmp_path, python, files, {f"work.py::{name}": () for name in FUNCTIONS})
-        outcome = program.run("-m", DRIVER, "batch", kind, "", "1", *cases, mode=Entry.tally())
+        outcome = program.run("-m", DRIVER, "batch", kind, "", "1", *cases, mode=ProbePlan.tally())
         return outcome, marks.read(tmp_path / "marks", outcome.recordings)
 
     return made
@@ -211,7 +211,7 @@ def test_tests_of_phpunit_are_told_apart(tmp_path: Path, phpunit: str) -> None:
     cases = [f"WorkTest::test{name}@WorkTest.php" for name in ("Long", "Sizes", "Nothing", "Fails")]
     outcome = program.run(
         str(DRIVERS / "phpunit.php"), "run", '["WorkTest.php"]', "1", *cases,
-        mode=Entry.tally(), more={marks.WANTED: str(tmp_path / "marks")},
+        mode=ProbePlan.tally(), more={marks.WANTED: str(tmp_path / "marks")},
     )  # fmt: skip
     assert outcome.status == 0, outcome.errors
     marked = marks.read(tmp_path / "marks", outcome.recordings)
@@ -248,7 +248,7 @@ def test_tests_of_junit_are_told_apart(
     monkeypatch.setenv(marks.LIMIT_S, limit_s)
     ids = [f"own.WorkTest#{name}(own.WorkTest)" for name in ("works", "fails", "idles")]
     class_path = f".:{JARS}/junit4.jar:{JARS}/hamcrest-all.jar"
-    outcome = program.run("-cp", class_path, "perfdiff.suites.Junit4Suite", "run", "1", *ids, mode=Entry.tally())
+    outcome = program.run("-cp", class_path, "perfdiff.suites.Junit4Suite", "run", "1", *ids, mode=ProbePlan.tally())
     marked = marks.read(tmp_path / "marks", outcome.recordings)
     assert marked is not None
     assert marked.passed == {f"own.WorkTest#{name}(own.WorkTest)": calls for name, calls in passed.items()}

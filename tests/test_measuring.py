@@ -22,7 +22,7 @@ from perfdiff.measuring import rounds as rounds_of_runs
 from perfdiff.measuring.wholepairs import MOST_CONFIRMING
 from perfdiff.progress import Silent
 from perfdiff.records import recorded, store
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Phase, Side
 from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.request import Request
@@ -124,7 +124,7 @@ def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends
     assert pipeline.experiment_key(judged_otherwise, _pins(asked)) == pipeline.experiment_key(asked, _pins(asked))
 
     assert found.experiment is not None
-    samples.save(tmp_path / "saved", Recorded(found.experiment, found.samples, found.counts))
+    samples.save(tmp_path / "saved", RecordedExperiment(found.experiment, found.samples, found.counts))
     saved = recorded.load(tmp_path / "saved")
     numbers = {info.name: info.id for info in saved.experiment.functions}
     calls, counts = saved.samples(numbers["add"], Side.HEAD), saved.counts(numbers["add"], Side.HEAD)

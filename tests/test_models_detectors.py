@@ -17,7 +17,7 @@ from perfdiff.models.detectors.clusters import share
 from perfdiff.models.detectors.detector import DetectorKind, Training, threshold
 from perfdiff.models.detectors.kinds import learn
 from perfdiff.models.detectors.mahalanobis import shrunk_covariance
-from perfdiff.models.detectors.residuals import Expectation, Scale, apart
+from perfdiff.models.detectors.residuals import Expectation, ResidualScale, apart
 from perfdiff.records.metrics import included
 from perfdiff.records.schema import Floats, SampleTable
 from simulated_counts import PROGRAMS, Edit, Setting
@@ -203,7 +203,7 @@ def test_the_spread_is_that_of_calls_of_like_size_and_never_zero() -> None:
     noisy = np.where(n == 100.0, 50 * rng.lognormal(0, 0.5, 400), 50.0)
     table = counted({"blocks": 10 * n, "hitm": noisy}, n)
     residuals = learnt(table).residuals(table)
-    scale = Scale.learn(residuals, table.run, slack=0.02)
+    scale = ResidualScale.learn(residuals, table.run, slack=0.02)
     rows = scale.standardised(residuals)
     assert np.std(rows[n == 100.0, 1]) == pytest.approx(1.0, abs=0.2)
     assert np.abs(rows[n > 100.0]).max() < 0.5
@@ -225,7 +225,7 @@ def test_a_step_where_data_outgrow_a_cache_is_followed() -> None:
     table, _ = simulated_counts.pair(Setting(PROGRAMS[6], 1, 20), Edit.NONE, seed=4)
     expectation = Expectation.learn(table, ("blocks", "l1d_misses", "l2_misses"), seed=1)
     residuals = expectation.residuals(table)
-    rows = Scale.learn(residuals, table.run, slack=0.02).standardised(residuals)
+    rows = ResidualScale.learn(residuals, table.run, slack=0.02).standardised(residuals)
     large = table.values[:, 0] > 700
     for part in (rows[large], rows[~large]):
         assert (np.abs(part[:, 1]) > 3).mean() <= 0.05

@@ -16,9 +16,9 @@ from perfdiff.models.annotation import CostClass, Term, coefficients, design, te
 from perfdiff.models.fitting import fit, refit
 from perfdiff.models.growth import dominant_class
 from perfdiff.models.manifest import growing
-from perfdiff.models.noise import MAX_TRIMMED, OUTLIER, estimate, kept
+from perfdiff.models.noise import MAX_TRIMMED, OUTLIER, estimate, no_outliers
 from perfdiff.models.observations import columns_of, observe
-from perfdiff.models.selection import MAX_FEATURES, Contest, Setting, basis, select
+from perfdiff.models.selection import MAX_FEATURES, Contest, ContestSetting, basis, select
 from perfdiff.records.schema import Floats, Origin, SampleTable
 from sampled import noisy, strangers, table
 
@@ -617,7 +617,7 @@ def test_of_shapes_that_are_all_ruled_out_none_is_compared() -> None:
     x = 10.0 * np.arange(1, 41)
     b = np.round(x**0.8 + rng.integers(0, 6, 40))
     cost = 100 + 3 * b + 0.02 * x**2 + rng.normal(0, 1, 40)
-    contest = Contest(basis({"x": x, "b": b}, 40), cost, Setting(np.ones(40), np.ones(40), 1e-6, 1.0, np.arange(40)))
+    contest = Contest(basis({"x": x, "b": b}, 40), cost, ContestSetting(np.ones(40), np.ones(40), 1e-6, 1.0, np.arange(40)))
     assert set(select(contest, margin=0.0)) >= {(), (("x", "x2"),)}
 
 
@@ -638,8 +638,8 @@ def test_upward_outliers_are_left_out_up_to_a_tenth(outliers: int) -> None:
     rng = np.random.default_rng(outliers)
     standardised = rng.permutation(np.concatenate([rng.uniform(-3, 3, 500 - outliers), rng.uniform(4, 9, outliers)]))
     bound = max(OUTLIER, float(np.quantile(standardised, 1 - MAX_TRIMMED)))
-    assert kept(standardised).tolist() == (standardised <= bound).tolist()
-    assert np.count_nonzero(~kept(standardised)) == min(outliers, 50)
+    assert no_outliers(standardised).tolist() == (standardised <= bound).tolist()
+    assert np.count_nonzero(~no_outliers(standardised)) == min(outliers, 50)
 
 
 @pytest.mark.parametrize("nothing", [0.0, 1e-200])

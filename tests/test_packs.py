@@ -19,7 +19,7 @@ from perfdiff.languages.packs import Packs
 from perfdiff.languages.protocol import CodeComparison, CompileCommand, Counterpart, FunctionDefinition, PlainBuild, Program
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Silent
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Change, Phase, Side
 from perfdiff.report.sentences.catalogue import noted, say
 from perfdiff.request import Request
@@ -184,7 +184,7 @@ class Unread(Toys):
     """The pack where no script can be read."""
 
     def index(self, built: PlainBuild, *, depth: int, others: Sequence[PlainBuild] = ()) -> Program:
-        return Program({}, {}, tuple(Skipped(path.name, path.name, "no toy") for path in sorted(built.tree.glob("*.toy"))))
+        return Program({}, {}, tuple(SkippedFunction(path.name, path.name, "no toy") for path in sorted(built.tree.glob("*.toy"))))
 
 
 @dataclass(frozen=True)

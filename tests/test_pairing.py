@@ -13,14 +13,14 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.errors import UsageError
 from perfdiff.records.pairing import COUNTS_APART, paired
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Change
 from perfdiff.report.sentences.catalogue import noted
 
 
-def recorded(*functions: Made, seed: int, sizes: tuple[float, ...] = (1000, 3000), hosts: tuple[Host, ...] = ()) -> Recorded:
+def recorded(*functions: Made, seed: int, sizes: tuple[float, ...] = (1000, 3000), hosts: tuple[Host, ...] = ()) -> RecordedExperiment:
     world = World(functions, sizes=sizes, seed=seed, hosts=hosts)
-    return Recorded(world.experiment(), world.samples)
+    return RecordedExperiment(world.experiment(), world.samples)
 
 
 def cost(head: float) -> Made:

@@ -16,7 +16,7 @@ import runtimes
 from perfdiff.collect.hosts import machine
 from perfdiff.collect.hosts.machine import Pmu
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 
 pytestmark = [
@@ -25,7 +25,7 @@ pytestmark = [
 ]
 
 FIRST = 2  # page faults of a thread's first reading, which one of two counters may see
-SAMPLED = Entry(Mode.SAMPLE, 1, True, 100_000, 1, 0)  # so many that events are read in all calls
+SAMPLED = ProbePlan(Mode.SAMPLE, 1, True, 100_000, 1, 0)  # so many that events are read in all calls
 SYSTEM = {"cpu_ns", "page_faults", "switches"}
 PROBES = "\n".join(
     f"#define PD_{number} PD_FRAME({number}); int pd_probe_ __attribute__((unused)) ="

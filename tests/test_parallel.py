@@ -13,7 +13,7 @@ import pytest
 
 from findings import worded
 from perfdiff import processes
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.evidence import Evidence
@@ -21,7 +21,7 @@ from perfdiff.analysis.verdicts.parallel import allowed, apart_in_time, apart_no
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.waiting import has_several
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
-from perfdiff.analysis.witnessed import Amount, PointBehaviour, SideBehaviour, Written
+from perfdiff.analysis.witnessed import Amount, OutputAmounts, PointBehaviour, SideBehaviour
 from perfdiff.collect.execution import tasks
 from perfdiff.collect.execution.executor import Command, ProcessExecutor
 from perfdiff.config import CompareConfig
@@ -31,9 +31,9 @@ from perfdiff.report.sentences.catalogue import noted, say
 
 MET, HELD_BACK = Concurrency(0.9, 1.9, 1.8), Concurrency(0.9, 1.9, 0.6)
 ALONE = Concurrency(0.0, 1.0, 0.4)
-NOTHING = Written(0, Amount(0, 0), Amount(0, 0))
+NOTHING = OutputAmounts(0, Amount(0, 0), Amount(0, 0))
 UNCHANGED = Conclusion(Verdict.UNCHANGED, worded("No regression: slow-downs of more than 4.7 % are excluded"), Rung.RUNS, 1.047)
-SAME_WORK = Work(0.0, 0.0, 0.0, 0.0, repeats=False, is_bounded=True)
+SAME_WORK = WorkDifference(0.0, 0.0, 0.0, 0.0, repeats=False, is_bounded=True)
 
 
 def points(base: Concurrency | None, head: Concurrency | None) -> tuple[PointBehaviour, ...]:
@@ -85,7 +85,7 @@ def test_what_does_not_rest_on_equal_times_stays(conclusion: Conclusion) -> None
     ],
 )
 def test_counts_answer_where_threads_of_both_sides_met_as_they_were_made(
-    work: Work, base: Concurrency | None, head: Concurrency | None, verdict: Verdict
+    work: WorkDifference, base: Concurrency | None, head: Concurrency | None, verdict: Verdict
 ) -> None:
     apart = apart_in_time(points(HELD_BACK, HELD_BACK))
     runs = [run(counted, Phase.COUNTED, side=side) for side, counted in zip(Side, (base, head), strict=True)]

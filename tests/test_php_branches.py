@@ -20,7 +20,7 @@ from perfdiff.languages.php.branches import plan_branches
 from perfdiff.languages.php.syntax import parse
 from perfdiff.languages.protocol import BranchPlan, FunctionDefinition, Probe
 from perfdiff.languages.syntax_trees import inner
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from php_programs import Program
 
 MAIN = r"""<?php
@@ -160,7 +160,7 @@ def watched(folder: Path, text: str, names: tuple[str, ...]) -> Program:
 def outcomes(program: Program, *options: str) -> dict[tuple[str, int], tuple[int, int]]:
     """Return how often each condition was asked and true, as the calls of a run tell it, all of which were recorded."""
     for _ in range(probed_runs.ATTEMPTS):
-        outcome = program.run(*options, "main.php", mode=Entry(Mode.SAMPLE, reservoir=10000))
+        outcome = program.run(*options, "main.php", mode=ProbePlan(Mode.SAMPLE, reservoir=10000))
         assert (outcome.status, outcome.output, outcome.errors) == (0, "", "")
         if (outcome.only.totals.timed == outcome.only.totals.calls).all():
             break
@@ -232,7 +232,7 @@ for ($i = 0; $i < 5; $i++) {
 @pytest.mark.integration
 def test_code_that_is_kept_between_requests_tells_outcomes_in_each(tmp_path: Path) -> None:
     program = watched(tmp_path, KEPT, ("odd", "{main}"))
-    out, variables = program.prepare(Entry(Mode.SAMPLE, reservoir=10000))
+    out, variables = program.prepare(ProbePlan(Mode.SAMPLE, reservoir=10000))
     port = php_servers.free_port()
     command = [php_programs.interpreter().executable, *CACHED, "-S", f"127.0.0.1:{port}", "-t", program.tree]
     with php_servers.started(command, port, program.folder, variables) as server:

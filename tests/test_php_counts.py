@@ -15,7 +15,7 @@ import php_lines
 import php_programs
 import runtimes
 from perfdiff.languages.php import extension, places, start
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import Outcome
 
 pytestmark = pytest.mark.integration
@@ -80,7 +80,7 @@ def counted(
     host = places.PhpLineCounter(php_programs.interpreter().executable, php_lines.module(), os.environ)
     reader = places.places(program.tree, ["main.php"], host, room / "lines.sheet")
     ready = replace(program, module=module())
-    entry = Entry(Mode.SAMPLE, reservoir=1000, own=True)
+    entry = ProbePlan(Mode.SAMPLE, reservoir=1000, own=True)
     return ready.run(*options, "main.php", *arguments, mode=entry, more={start.LINES: str(reader.sheet), **(more or {})})
 
 

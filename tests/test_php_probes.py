@@ -21,7 +21,7 @@ import runtimes
 from perfdiff.errors import BuildError
 from perfdiff.languages import interpreter_parts
 from perfdiff.languages.php import extension, interpreters
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from php_programs import Program
 from probed_runs import calls, edges
 
@@ -76,7 +76,7 @@ def test_calls_times_features_and_callers_are_recorded(make: Make) -> None:
 
 
 def test_calls_are_counted_where_only_counting_is_asked_for(make: Make) -> None:
-    record = make(NESTED, {"leaf": [], "middle": []}).run(mode=Entry(Mode.COUNT)).only
+    record = make(NESTED, {"leaf": [], "middle": []}).run(mode=ProbePlan(Mode.COUNT)).only
     assert calls(record) == {1: 5.0, 2: 2.0}
     assert not record.samples
 
@@ -987,7 +987,7 @@ def test_variables_are_freed_as_without_probes(make: Make, options: tuple[str, .
     program = make(FREEING, {name: [] for name in FREED})
     plain = subprocess.run(["php", *options, str(program.tree / "main.php")], capture_output=True, text=True, check=True)
     assert plain.stdout.count(" in ") >= 12
-    outcome = program.run(*options, "main.php", mode=Entry(Mode.SAMPLE))
+    outcome = program.run(*options, "main.php", mode=ProbePlan(Mode.SAMPLE))
     assert (outcome.status, outcome.output) == (0, plain.stdout)
     assert calls(outcome.only)[1] == 2.0
 
@@ -1008,7 +1008,7 @@ for ($i = 0; $i < 5; $i++) {
     caller();
 }
 """
-    record = make(main, {"rows": [], "caller": []}).run("main.php", mode=Entry(Mode.SAMPLE, reservoir=100)).only
+    record = make(main, {"rows": [], "caller": []}).run("main.php", mode=ProbePlan(Mode.SAMPLE, reservoir=100)).only
     own, rows = record.samples[2].self_ns, record.samples[1].wall_ns
     assert len(own) == 5
     assert (own / rows).min() < 0.02, "two lines of code"

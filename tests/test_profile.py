@@ -15,7 +15,7 @@ from perfdiff.analysis.annotations.profiles import Profiles, classes, profiles
 from perfdiff.analysis.sums.profile import profile
 from perfdiff.config import CompareConfig
 from perfdiff.progress import Progress
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Phase, Revision
 from perfdiff.report import profile as report
 from perfdiff.report import profile_plot
@@ -27,9 +27,9 @@ CONFIG = CompareConfig()
 MEAN_NS = 2000 + 8 * np.array(SIZES)  # of a call at each point
 
 
-def recorded(name: str = "v1", seed: int = 1, **given: object) -> Recorded:
+def recorded(name: str = "v1", seed: int = 1, **given: object) -> RecordedExperiment:
     _, found = recording(np.random.default_rng(seed), name, **given)  # type: ignore[arg-type]
-    assert isinstance(found, Recorded)
+    assert isinstance(found, RecordedExperiment)
     return found
 
 
@@ -37,7 +37,7 @@ def told(*recordings: Recording) -> Profiles:
     return profiles(recordings, CONFIG, lambda _: None)
 
 
-def of(found: Recorded) -> Recording:
+def of(found: RecordedExperiment) -> Recording:
     return found.experiment.base, found
 
 
@@ -148,7 +148,7 @@ def recorder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str,
     """Stand in a repository of two commits, the first of them tagged v1, with a stand-in for measuring."""
     asked: list[tuple[str, ...]] = []
 
-    def record(request: Request, progress: Progress) -> Recorded:
+    def record(request: Request, progress: Progress) -> RecordedExperiment:
         asked.append(request.revisions)
         return recorded(*request.revisions or ("working tree",))
 

@@ -12,7 +12,7 @@ import python_programs
 from perfdiff.languages.protocol import Probe
 from perfdiff.languages.python.branches import plan_branches
 from perfdiff.languages.python.sources import Positions
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import RecordedSamples
 from python_programs import Program
 
@@ -114,6 +114,6 @@ def test_each_call_tells_how_often_its_conditions_were_met_and_held(tmp_path: Pa
 
 @pytest.mark.integration
 def test_calls_that_are_not_sampled_tell_nothing_and_run_as_ever(tmp_path: Path) -> None:
-    outcome = program(tmp_path, "3.12").run(mode=Entry(Mode.COUNT))
+    outcome = program(tmp_path, "3.12").run(mode=ProbePlan(Mode.COUNT))
     assert (outcome.status, outcome.only.totals.calls.tolist()) == (0, [3.0, 2.0, 2.0])
     assert not outcome.only.samples

@@ -11,7 +11,7 @@ import pytest
 import python_programs
 from perfdiff.collect.hosts import machine
 from perfdiff.collect.hosts.machine import Pmu
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 from test_papi import counted
 
@@ -20,7 +20,7 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("papi_avail"), reason="needs PAPI: apt-get install libpapi-dev libsde1 papi-tools"),
 ]
 
-COUNTED = Entry(Mode.SAMPLE, detail=True, reservoir=1000)
+COUNTED = ProbePlan(Mode.SAMPLE, detail=True, reservoir=1000)
 PROGRAM = """
 import ctypes, threading
 

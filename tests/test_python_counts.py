@@ -14,7 +14,7 @@ import pytest
 import python_programs
 import runtimes
 from perfdiff.languages.python import extension, places, start
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import Outcome
 
 pytestmark = pytest.mark.integration
@@ -73,7 +73,7 @@ def counted(room: Path, python: Path, main: str, *arguments: str, probed: Mappin
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(start.LINES, str(reader.sheet))
         ready = replace(program, python=own, module=module(python))
-        return ready.run("main.py", *arguments, mode=Entry(Mode.SAMPLE, reservoir=1000, own=True))
+        return ready.run("main.py", *arguments, mode=ProbePlan(Mode.SAMPLE, reservoir=1000, own=True))
 
 
 def test_each_call_has_its_own_lines(tmp_path: Path, python: Path) -> None:

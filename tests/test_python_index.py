@@ -437,6 +437,21 @@ def test_circular_imports_and_bases_end(tmp_path: Path) -> None:
     assert callees(program(tmp_path, files), "p.b.g") == set()
 
 
+def test_a_class_within_a_class_may_derive_from_one_that_another_inherits(tmp_path: Path) -> None:
+    """As forms of a web framework have it; what `Paged.Meta` is hangs on the bases of `Paged`, which are not known while bases are."""
+    text = """
+class Listed:
+    class Meta:
+        def order(self): ...
+class Paged(Listed): ...
+class Sorted(Paged):
+    class Meta(Paged.Meta): ...
+    def sort(self): return self.begin()
+    def begin(self): ...
+"""
+    assert callees(program(tmp_path, {"a.py": text}), "a.Sorted.sort") == {"a.Sorted.begin"}
+
+
 def test_modules_that_import_everything_of_each_other_are_followed_once(tmp_path: Path) -> None:
     """Followed along each way from module to module, a name that none of them has would take years."""
     everything = "".join(f"from p.m{number} import *\n" for number in range(12))

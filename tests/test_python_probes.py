@@ -12,7 +12,7 @@ import pytest
 import python_programs
 from perfdiff.errors import BuildError
 from perfdiff.languages.python import extension, interpreters
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import calls, edges
 from python_programs import Program
 
@@ -78,7 +78,7 @@ def test_calls_times_features_and_callers_are_recorded(make: Make) -> None:
 
 
 def test_calls_are_counted_where_only_counting_is_asked_for(make: Make) -> None:
-    record = make(NESTED, leaf=[], middle=[]).run(mode=Entry(Mode.COUNT)).only
+    record = make(NESTED, leaf=[], middle=[]).run(mode=ProbePlan(Mode.COUNT)).only
     assert calls(record) == {1: 5.0, 2: 2.0}
     assert not record.samples
 
@@ -528,7 +528,7 @@ def test_a_program_without_a_free_monitoring_tool_is_measured_all_the_same(make:
 
 
 def test_a_probe_that_is_off_records_nothing(make: Make) -> None:
-    assert not calls(make(NESTED, leaf=[]).run(mode=Entry(Mode.OFF)).only)
+    assert not calls(make(NESTED, leaf=[]).run(mode=ProbePlan(Mode.OFF)).only)
 
 
 def test_an_interpreter_without_headers_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

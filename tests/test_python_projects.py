@@ -139,6 +139,14 @@ faster = ["e", "my_pack[fast]"]
 """
 
 
+@pytest.mark.parametrize("option", ["-f ", "--find-links ", "--find-links="])
+def test_folders_of_packages_are_those_beside_the_file_that_names_them(option: str, tmp_path: Path) -> None:
+    (tmp_path / "needs" / "wheels").mkdir(parents=True)
+    (tmp_path / "needs" / "bench.txt").write_text(f"{option}wheels\n{option}https://host/wheels\n")
+    wanted = requirements.wanted(tmp_path, projects.read(tmp_path), ["needs/bench.txt"], ())
+    assert wanted.lines == (f"--find-links {tmp_path.resolve()}/needs/wheels", f"{option}https://host/wheels")
+
+
 @pytest.mark.parametrize(
     ("configured", "lines"),
     [

@@ -157,6 +157,11 @@ def test_waiting_for_others_is_told_apart_from_work_and_from_locks() -> None:
     assert waits(base, waiting_calls(rng, 2e6, lock_ns=7e6), (POINT,)) is None, "it waits for a lock, which is told elsewhere"
     assert waits(base, waiting_calls(rng, 2.05e6), (POINT,)) is None, "it waits hardly longer"
     assert waits(base, waiting_calls(rng, 4e6, work_ns=9e6), (POINT,)) is None, "it is the smaller part"
+    more_cpu_than_time = waiting_calls(rng, -2e5)
+    assert waits(more_cpu_than_time, waiting_calls(rng, -50.0), (POINT,)) is None, "clocks differ, and nobody waits"
+    waited = waits(more_cpu_than_time, waiting_calls(rng, 7e6), (POINT,))
+    assert waited is not None
+    assert waited.base_ns == 0
     assert waits(replace(base, metrics={"wall_ns": base.metrics["wall_ns"]}), base, (POINT,)) is None, "CPU time was not recorded"
 
 
@@ -166,7 +171,7 @@ def test_waiting_is_put_down_to_the_queries_that_a_call_sends() -> None:
         "a call waits 9 ms for the answers of `sqlite3.Connection.execute` at orders n=20, 2 ms before: 99 % of what it takes longer"
     )
     assert "for other processes, the network or the disk" in say(waiting(found, (asking(name="strlen"),)).says)
-    assert say(waiting(replace(found, base_ns=-1.0, extra_ns=1e6), ()).says).endswith("not at all before: all of what it takes longer")
+    assert say(waiting(replace(found, base_ns=0.0, extra_ns=1e6), ()).says).endswith("not at all before: all of what it takes longer")
 
 
 def test_a_query_may_explain_what_a_slow_database_takes() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import findings as examples
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, Rung, Verdict
 from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.evidence import Evidence
@@ -202,7 +202,7 @@ SLOW = SlowRuns(pairs=153, base=11, head=30, chance=0.002, adds=0.37, multiple=4
 @pytest.mark.parametrize(("slow", "verdict"), [(None, Verdict.INCONCLUSIVE), (SLOW, Verdict.REGRESSION)])
 def test_no_place_of_code_makes_some_runs_of_head_slow_beside_others(slow: SlowRuns | None, verdict: Verdict) -> None:
     end = EndToEnd(POINT, 3e7, 3.7e7, Ratio(1.22, 1.07, 1.4, 153, 153), None, PointStanding.SLOWER, slow=slow)
-    same_work = Work(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
+    same_work = WorkDifference(0.0, 0.0, 0.0, 0.0, repeats=True, is_bounded=True)
     assert conclude((), Evidence(WholeRuns((end,)), same_work), CONFIG).verdict is verdict
 
 

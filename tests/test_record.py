@@ -22,7 +22,7 @@ from perfdiff.collect.runs.pacing import SLOWEST, leaves, paced
 from perfdiff.languages.protocol import ProbeCosts
 from perfdiff.records import parts, plan, recording
 from perfdiff.records.parts import Numbers, Part
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 
 pytestmark = pytest.mark.integration
 
@@ -259,13 +259,14 @@ def test_wrong_options_are_told_before_anything_is_built(
 
 def test_a_plan_that_turns_has_other_periods(tmp_path: Path) -> None:
     path = tmp_path / "plan"
-    entries = {1: Entry(Mode.SAMPLE, 64, reservoir=10, features=2), 2: Entry(Mode.SAMPLE, 256, reservoir=10, passing=True)}
+    entries = {1: ProbePlan(Mode.SAMPLE, 64, reservoir=10, features=2), 2: ProbePlan(Mode.SAMPLE, 256, reservoir=10, passing=True)}
     plan.write(path, entries)
     before = path.read_bytes()
     plan.turn(path, {1: (4, False), 2: (16, True)})
     plan.turn(path, {})
     plan.write(
-        tmp_path / "other", {1: Entry(Mode.SAMPLE, 4, reservoir=10, features=2), 2: Entry(Mode.SAMPLE, 16, reservoir=10, passing=True)}
+        tmp_path / "other",
+        {1: ProbePlan(Mode.SAMPLE, 4, reservoir=10, features=2), 2: ProbePlan(Mode.SAMPLE, 16, reservoir=10, passing=True)},
     )
     after, other = path.read_bytes(), (tmp_path / "other").read_bytes()
     assert after[16:] == other[16:]
@@ -316,7 +317,7 @@ def test_two_looks_at_a_recording_add_up_to_it(workshop: Workshop, tmp_path: Pat
         ],
         check=True,
     )
-    plan.write(tmp_path / "plan", {1: Entry(Mode.SAMPLE, reservoir=200)})
+    plan.write(tmp_path / "plan", {1: ProbePlan(Mode.SAMPLE, reservoir=200)})
     environment = os.environ | {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(tmp_path / "plan")}
     with subprocess.Popen([str(tmp_path / "p")], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None

@@ -12,7 +12,7 @@ import pytest
 
 from perfdiff.analysis.annotations.history import ELSEWHERE, Recording, history
 from perfdiff.analysis.annotations.profiles import Profiles, profiles
-from perfdiff.analysis.series import History
+from perfdiff.analysis.series import FunctionHistory
 from perfdiff.cluster import relaying
 from perfdiff.cluster.posts import Post
 from perfdiff.cluster.protocol import Delivery, Failure, Record
@@ -20,7 +20,7 @@ from perfdiff.cluster.relaying import stretches
 from perfdiff.cluster.workers import Worker
 from perfdiff.config import CompareConfig
 from perfdiff.progress import Silent
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.relay import Relay, repeated
 from perfdiff.records.schema import Machine, Note, Revision
 from perfdiff.report import history as report
@@ -39,13 +39,13 @@ def cost(machine: str, factor: float) -> Callable[[np.ndarray], np.ndarray]:
 def relay(seed: int, factors: Sequence[float], on: Sequence[str], **given: Sequence[Mapping[str, float]]) -> Relay:
     """Return revisions whose `insert` costs `factors` times as much, each recorded by its machine, the last one of a stretch by both."""
     rng = np.random.default_rng(seed)
-    made: dict[tuple[str, int], Recorded | str] = {}
+    made: dict[tuple[str, int], RecordedExperiment | str] = {}
     for place, machine in enumerate(on):
         for at in {place, max(place - 1, 0) if machine != on[max(place - 1, 0)] else place}:
             more = {name: values[at] for name, values in given.items()}
             made[machine, at] = recording(rng, f"v{at}", cost=cost(machine, factors[at]), **more)[1]  # type: ignore[arg-type]
     names = dict.fromkeys(on)
-    environment = next(found.experiment.environment for found in made.values() if isinstance(found, Recorded))
+    environment = next(found.experiment.environment for found in made.values() if isinstance(found, RecordedExperiment))
     return Relay(tuple(on), made, tuple(Machine(name, environment) for name in names))
 
 
@@ -54,7 +54,7 @@ def recordings(made: Relay) -> list[Recording]:
     return [(recording(np.random.default_rng(0), f"v{place}")[0], found) for place, found in enumerate(of)]
 
 
-def told(made: Relay) -> History:
+def told(made: Relay) -> FunctionHistory:
     return history("insert", "src/list.c", recordings(made), (), CONFIG, relay=made)
 
 

@@ -16,7 +16,7 @@ from perfdiff import reproduction
 from perfdiff.analysis.findings import Findings
 from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.configuration import tomlfile
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.report import document, markdown, ticket
 from perfdiff.report.json_text import json_text
 from perfdiff.report.renderers import RENDERERS
@@ -33,7 +33,7 @@ def of_file(file: str, says: str = "slower") -> Findings:
     info = replace(first.info, file=file, name=says, base=replace(first.info.base, file=file), head=replace(first.info.head, file=file))
     lines = tuple(replace(line, file=file) for line in first.lines)
     finding = replace(first, info=info, happened=made.worded(says), reason=made.worded(says), lines=lines)
-    return replace(made.hostile(), sentence=made.worded(says), functions=(finding,), skipped=(Skipped(says, file, says),))
+    return replace(made.hostile(), sentence=made.worded(says), functions=(finding,), skipped=(SkippedFunction(says, file, says),))
 
 
 def shown_controls(text: str) -> set[str]:

@@ -12,7 +12,7 @@ import findings as examples
 from contradictions import contradictions
 from experiments import BASE, HEAD, Columns, Made, World, same
 from perfdiff.analysis import analyse
-from perfdiff.analysis.findings import Cause, Evidence, Findings, FunctionFinding, Ratio, Verdict
+from perfdiff.analysis.findings import Cause, CauseFigure, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side
 from perfdiff.report import terminal, wording
@@ -130,7 +130,7 @@ def test_contradictions_are_found() -> None:
     )
     (apart,) = contradictions(replace(examples.findings(), functions=(calls,)))
     assert apart.startswith("`insert`: cost 18.1 µs → 18.3 µs a call (time, callees included) and 60 in one run of each point, but 97 % of")
-    never = Cause("more-calls", examples.worded("each call of `a` calls `b` never, never before"), (Evidence("calls of b", 0.0, 0.0),))
+    never = Cause("more-calls", examples.worded("each call of `a` calls `b` never, never before"), (CauseFigure("calls of b", 0.0, 0.0),))
     (cause,) = contradictions(replace(examples.findings(), functions=(replace(found, causes=(never,)),)))
     assert cause.endswith("0 before and 0 now: each call of `a` calls `b` never, never before")
     assert found.verdict is Verdict.REGRESSION

@@ -15,7 +15,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.cli import destinations, options
 from perfdiff.errors import UsageError
 from perfdiff.outcome import Outcome
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.report import github
 from perfdiff.report.document import build
 from perfdiff.report.printable import printable, shortened
@@ -97,7 +97,7 @@ def test_any_text_stays_in_its_command(findings: Findings) -> None:
 
 
 def outcome() -> Outcome:
-    return Outcome(replace(made.findings(), skipped=(Skipped("f", "f.c", "why"),)), lambda function, side: None)
+    return Outcome(replace(made.findings(), skipped=(SkippedFunction("f", "f.c", "why"),)), lambda function, side: None)
 
 
 def test_the_summary_of_the_step_gets_the_markdown_behind_what_it_holds(

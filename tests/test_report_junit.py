@@ -11,7 +11,7 @@ from hypothesis import given
 import findings as made
 import hostile_texts
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.report import json_report, junit, terminal
 from perfdiff.report.document import build, headline
 from perfdiff.report.printable import printable, shortened
@@ -116,7 +116,7 @@ def test_the_order_of_functions_does_not_change_their_names() -> None:
 
 
 def test_of_very_many_unmeasured_functions_the_first_are_listed_and_the_rest_counted() -> None:
-    many = tuple(Skipped(f"f{number}", "a.c", "no workload calls it") for number in range(1_234))
+    many = tuple(SkippedFunction(f"f{number}", "a.c", "no workload calls it") for number in range(1_234))
     found = suite(replace(made.findings(), skipped=many))
     assert found[-1].text == "234 more functions were not measured; the json report lists them."
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import findings as made
 from perfdiff.analysis.findings import Verdict
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.report import markdown
 from perfdiff.report.blocks import Cell, Column, Sentence, Table, Tone
 from perfdiff.report.document import build
@@ -49,7 +49,7 @@ def test_names_longer_than_the_limit_do_not_break_the_limit() -> None:
         info=replace(made.regressed().info, name=long, file=long),
         chain=(made.worded(long),) * 5,
     )
-    skipped = tuple(Skipped(long, f"{folder}/{long}", f"{folder}: {long}") for folder in range(12))
+    skipped = tuple(SkippedFunction(long, f"{folder}/{long}", f"{folder}: {long}") for folder in range(12))
     findings = replace(made.findings(functions=(function,)), sentence=made.worded(long), skipped=skipped)
     said = markdown.render(build(findings))
     assert len(said.encode()) <= 60_000

@@ -14,7 +14,7 @@ from perfdiff.analysis.findings import FunctionFinding
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
 from perfdiff.records.schema import Feature, Origin, SampleTable, Side
 from perfdiff.report.blocks import Plot
-from perfdiff.report.chart import MAIN, Scale, chart, residuals, ticks
+from perfdiff.report.chart import MAIN, AxisScale, chart, residuals, ticks
 from perfdiff.report.plots import ALL_POINTS, CURVE_POINTS, MOST_POINTS, function_plot, points_each, thinned
 
 
@@ -170,15 +170,15 @@ def test_absent_values_are_not_drawn() -> None:
 @pytest.mark.parametrize(
     ("scale", "expected"),
     [
-        (Scale(0.0, 10.0, 0.0, 1.0, False), (0.0, 2.0, 4.0, 6.0, 8.0, 10.0)),
-        (Scale(0.0, 0.034, 0.0, 1.0, False), (0.0, 0.01, 0.02, 0.03)),
-        (Scale(30.0, 20_000.0, 0.0, 1.0, True), (100.0, 1_000.0, 10_000.0)),
-        (Scale(90.0, 900.0, 0.0, 1.0, True), (100.0, 200.0, 500.0)),
-        (Scale(0.97, 1.06, 0.0, 1.0, True), (0.98, 1.0, 1.02, 1.04, 1.06)),
-        (Scale(1.0, 1e12, 0.0, 1.0, True), (1.0, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12)),
+        (AxisScale(0.0, 10.0, 0.0, 1.0, False), (0.0, 2.0, 4.0, 6.0, 8.0, 10.0)),
+        (AxisScale(0.0, 0.034, 0.0, 1.0, False), (0.0, 0.01, 0.02, 0.03)),
+        (AxisScale(30.0, 20_000.0, 0.0, 1.0, True), (100.0, 1_000.0, 10_000.0)),
+        (AxisScale(90.0, 900.0, 0.0, 1.0, True), (100.0, 200.0, 500.0)),
+        (AxisScale(0.97, 1.06, 0.0, 1.0, True), (0.98, 1.0, 1.02, 1.04, 1.06)),
+        (AxisScale(1.0, 1e12, 0.0, 1.0, True), (1.0, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12)),
     ],
 )
-def test_ticks_are_round_and_few(scale: Scale, expected: tuple[float, ...]) -> None:
+def test_ticks_are_round_and_few(scale: AxisScale, expected: tuple[float, ...]) -> None:
     assert ticks(scale) == pytest.approx(expected)
 
 

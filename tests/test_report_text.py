@@ -12,14 +12,14 @@ import pytest
 
 import findings as made
 from differing import reasons_of
-from perfdiff.analysis.findings import Anomaly, Findings, FiredRule, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.findings import Anomaly, CostPrediction, Findings, FiredRule, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.oddcalls import OddCall
 from perfdiff.cli.explain import explanation
 from perfdiff.errors import UsageError
 from perfdiff.models.annotation import Condition, CostClass, Operator, Scope, Term
 from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.outcome import Outcome
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Change, Note, Point, Revision, SampleTable, Side
 from perfdiff.report import counts, html, markdown, terminal, wording
 from perfdiff.report.blocks import Items
@@ -199,9 +199,9 @@ def test_a_comparison_without_functions_is_still_a_report() -> None:
 
 
 def test_functions_that_their_file_leaves_out_have_one_line_a_reason() -> None:
-    tests = [Skipped(f"test_{n}", f"tests/test_{n % 4}.py", "excluded by tests/*", whole=True) for n in range(9)]
-    docs = [Skipped("build", "docs/conf.py", "no workload runs anything of its file", whole=True)]
-    alone = Skipped("parse", "src/parse.py", "never called by any workload")
+    tests = [SkippedFunction(f"test_{n}", f"tests/test_{n % 4}.py", "excluded by tests/*", whole=True) for n in range(9)]
+    docs = [SkippedFunction("build", "docs/conf.py", "no workload runs anything of its file", whole=True)]
+    alone = SkippedFunction("parse", "src/parse.py", "never called by any workload")
     table = build(replace(made.findings(), skipped=(*tests, alone, *docs))).skipped
     assert table is not None
     assert [[cell.text for cell in row] for row in table.rows] == [
@@ -249,7 +249,7 @@ def test_long_tables_say_how_much_is_left_out() -> None:
 def test_a_page_of_a_terminal_holds_the_answer_whatever_there_is_to_say(width: int) -> None:
     findings = made.many(50)
     notes = tuple(Note(f"note-{number}", f"something that takes {number} lines to say, " * number) for number in range(12))
-    findings = replace(findings, notes=notes, skipped=tuple(Skipped(f"f{each}", f"src/{each}.c", "no calls") for each in range(90)))
+    findings = replace(findings, notes=notes, skipped=tuple(SkippedFunction(f"f{each}", f"src/{each}.c", "no calls") for each in range(90)))
     said = terminal.render(build(findings), width=width, lines=terminal.PAGE)
     assert said.count("\n") <= terminal.PAGE
     assert text(findings, width).startswith(said[: said.index("Functions")])
@@ -460,7 +460,7 @@ def test_inputs_of_an_odd_call_that_are_parameters_read_as_they_were_given() -> 
 def test_the_cost_that_stands_beside_a_ratio_is_that_of_the_calls_it_is_of() -> None:
     whole = made.findings().functions[0].metrics["wall_ns"]
     ratio = Ratio(59.0, 44.0, 79.0, 10, 10)
-    seen = Prediction({"n": 20_000.0}, base=871e3, head=21.5e6, beyond=False)
+    seen = CostPrediction({"n": 20_000.0}, base=871e3, head=21.5e6, beyond=False)
     steady = replace(whole, ratio=ratio, typical=429e3, typical_at="n = 20,000", stratum="spool n=20000", predictions=(seen,))
     assert (wording.costs(steady), wording.cost_at(steady)) == ("429 µs → 25.3 ms", "n = 20,000")
     of_sums = replace(steady, typical=None, typical_at="", stratum="")
@@ -475,12 +475,14 @@ def test_a_function_that_was_not_looked_at_is_refused_with_which_ones_are() -> N
         explanation(outcome, f"{made.regressed().info.name}x")
 
 
-def many_unmeasured() -> tuple[Skipped, ...]:
+def many_unmeasured() -> tuple[SkippedFunction, ...]:
     """Return a hundred functions that were not measured: of one folder, of thirty within another, of tests, and beside all folders."""
-    plugins = [Skipped(f"load_{n}", f"src/plugins/p{n}/load.c", f"{'two' if n % 3 else 'one'} of its kind") for n in range(30)]
-    parser = [Skipped(f"parse_{n}", f"src/parser/{n % 4}.c", "never called by any workload") for n in range(40)]
-    tests = [Skipped(f"test_{n}", "src/parser/parser_test.c", "no workload runs anything of its file", whole=True) for n in range(29)]
-    return (*tests, *plugins, *parser, Skipped("main", "main.c", "never called by any workload"))
+    plugins = [SkippedFunction(f"load_{n}", f"src/plugins/p{n}/load.c", f"{'two' if n % 3 else 'one'} of its kind") for n in range(30)]
+    parser = [SkippedFunction(f"parse_{n}", f"src/parser/{n % 4}.c", "never called by any workload") for n in range(40)]
+    tests = [
+        SkippedFunction(f"test_{n}", "src/parser/parser_test.c", "no workload runs anything of its file", whole=True) for n in range(29)
+    ]
+    return (*tests, *plugins, *parser, SkippedFunction("main", "main.c", "never called by any workload"))
 
 
 def test_many_functions_that_were_not_measured_stand_by_folder_those_of_tests_last() -> None:
@@ -512,8 +514,8 @@ def test_few_functions_that_were_not_measured_are_named() -> None:
 
 
 def test_folders_are_taken_apart_only_as_far_as_their_rows_are_few() -> None:
-    skipped = [Skipped(f"f{n}", f"lib/a/{n}/x.c", "no") for n in range(50)] + [
-        Skipped(f"g{n}", f"lib/b/{n % 9}/y.c", "no") for n in range(20)
+    skipped = [SkippedFunction(f"f{n}", f"lib/a/{n}/x.c", "no") for n in range(50)] + [
+        SkippedFunction(f"g{n}", f"lib/b/{n % 9}/y.c", "no") for n in range(20)
     ]
     folders = [row[1].text for row in by_folder(skipped).rows]
     assert folders[0] == "lib/a/"

@@ -9,7 +9,7 @@ import findings as made
 from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph
 from perfdiff.analysis.findings import FunctionFinding, Ratio, Verdict
 from perfdiff.records.schema import Change
-from perfdiff.report.tree import DEEPEST, MOST_ROWS, Call, CallTree, Extra, call_tree
+from perfdiff.report.tree import DEEPEST, MOST_ROWS, CallTree, ExtraCost, TreeCall, call_tree
 
 SAME, MORE = Ratio(1.0, 0.9, 1.1, 10, 10), Ratio(2.0, 1.8, 2.2, 10, 10)
 
@@ -32,7 +32,7 @@ def tree(functions: Iterable[FunctionFinding], costs: dict[int, tuple[float, flo
     return found
 
 
-def shape(calls: Iterable[Call]) -> list[object]:
+def shape(calls: Iterable[TreeCall]) -> list[object]:
     """Return names with the shapes below them."""
     return [(call.name, shape(call.children)) if call.children else call.name for call in calls]
 
@@ -40,14 +40,14 @@ def shape(calls: Iterable[Call]) -> list[object]:
 def test_extra_cost_is_split_into_own_and_callees() -> None:
     found = tree([function(1), function(2, total=MORE)], {1: (5.0, 905.0), 2: (900.0, 900.0)}, (None, 1, 905.0), (1, 2, 900.0))
     (root,) = found.roots
-    assert (root.own, root.below, root.total) == (Extra(5.0, False), Extra(900.0, True), Extra(905.0, False))
+    assert (root.own, root.below, root.total) == (ExtraCost(5.0, False), ExtraCost(900.0, True), ExtraCost(905.0, False))
     (leaf,) = root.children
-    assert (leaf.own, leaf.below, leaf.total) == (Extra(900.0, True), None, Extra(900.0, True))
+    assert (leaf.own, leaf.below, leaf.total) == (ExtraCost(900.0, True), None, ExtraCost(900.0, True))
     assert (found.low, found.high) == (0.0, 905.0)
 
 
 def test_signs_are_written_out() -> None:
-    assert [Extra(ns, True).text for ns in (2500.0, -2500.0, 0.0)] == ["+2.5 µs", "−2.5 µs", "0"]
+    assert [ExtraCost(ns, True).text for ns in (2500.0, -2500.0, 0.0)] == ["+2.5 µs", "−2.5 µs", "0"]
 
 
 def test_costlier_calls_come_first_and_savings_count_as_much() -> None:
@@ -68,7 +68,7 @@ def test_a_function_of_several_callers_stands_with_its_callees_where_it_costs_mo
     found = tree(map(function, costs), costs, (None, 1, 90.0), (1, 2, 30.0), (1, 3, 60.0), (2, 4, 10.0), (3, 4, 50.0), (4, 4, 7.0))
     assert shape(found.roots) == [("f1", [("f3", ["f4"]), ("f2", ["f4"])])]
     first, again = (branch.children[0] for branch in found.roots[0].children)
-    assert (first.own, first.callers) == (Extra(0.0, False), 2)
+    assert (first.own, first.callers) == (ExtraCost(0.0, False), 2)
     assert (again.own, again.below, again.total.ns) == (None, None, 10.0)
 
 
@@ -90,7 +90,7 @@ def test_one_callers_calls_are_not_said_to_be_clear_where_all_calls_moved_the_ot
     functions = [function(1), function(2), function(3, total=MORE)]
     costs = {1: (0.0, 0.0), 2: (0.0, 0.0), 3: (60.0, 60.0)}
     found = tree(functions, costs, (None, 1, 80.0), (1, 3, 80.0), (None, 2, -20.0), (2, 3, -20.0))
-    assert [root.children[0].total for root in found.roots] == [Extra(80.0, True), Extra(-20.0, False)]
+    assert [root.children[0].total for root in found.roots] == [ExtraCost(80.0, True), ExtraCost(-20.0, False)]
 
 
 def test_a_program_of_thousands_of_functions_shows_the_costliest_and_says_how_many_are_left_out() -> None:

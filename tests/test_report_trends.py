@@ -22,7 +22,7 @@ import hostile_texts
 import trends as made
 from browsing import in_browser, opened, saved
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.trends.findings import DifferenceKind, OtherPower, TrendFindings
+from perfdiff.analysis.trends.findings import GrowthDifferenceKind, OtherPower, TrendFindings
 from perfdiff.models.annotation import CostClass
 from perfdiff.records.places import Place
 from perfdiff.report.heat import SHADES, shade
@@ -140,7 +140,7 @@ AT = "at n = 100,000, 10 times what was measured"
     ],
 )
 def test_two_revisions_are_answered_by_what_differs_most(verdict: str, kind: str, said: str) -> None:
-    assert answer(made.two(Verdict(verdict), [made.difference(Verdict(verdict), DifferenceKind(kind))])) == said
+    assert answer(made.two(Verdict(verdict), [made.difference(Verdict(verdict), GrowthDifferenceKind(kind))])) == said
 
 
 def test_further_differences_are_counted_and_the_answer_is_of_one_with_the_verdict() -> None:
@@ -333,8 +333,8 @@ def test_json_of_two_revisions_tells_each_difference() -> None:
     assert difference["ci"] == [pytest.approx(0.98), pytest.approx(1.02)]
 
 
-@pytest.mark.parametrize(("kind", "absent"), [(DifferenceKind.NEW, "base"), (DifferenceKind.GONE, "head")])
-def test_json_of_a_place_on_one_side_has_no_fit_of_the_other(kind: DifferenceKind, absent: str) -> None:
+@pytest.mark.parametrize(("kind", "absent"), [(GrowthDifferenceKind.NEW, "base"), (GrowthDifferenceKind.GONE, "head")])
+def test_json_of_a_place_on_one_side_has_no_fit_of_the_other(kind: GrowthDifferenceKind, absent: str) -> None:
     document = json_document(made.two(differences=[made.difference(kind=kind)]))
     SCHEMA.validate(document)
     (difference,) = document["differences"]
@@ -420,8 +420,8 @@ def test_the_source_of_two_revisions_has_the_counts_of_both() -> None:
     assert re.findall(r'<g class="(base|head)"><path class="line', section[: section.index('<svg class="below"')]) == ["base", "head"]
 
 
-@pytest.mark.parametrize(("kind", "drawn"), [(DifferenceKind.NEW, "head"), (DifferenceKind.GONE, "base")])
-def test_a_place_on_one_side_is_drawn_and_listed_there(kind: DifferenceKind, drawn: str) -> None:
+@pytest.mark.parametrize(("kind", "drawn"), [(GrowthDifferenceKind.NEW, "head"), (GrowthDifferenceKind.GONE, "base")])
+def test_a_place_on_one_side_is_drawn_and_listed_there(kind: GrowthDifferenceKind, drawn: str) -> None:
     found = made.two(differences=[made.difference(kind=kind)])
     heads = found.experiment.heads.copy()
     heads[0] = -1

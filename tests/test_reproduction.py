@@ -20,7 +20,7 @@ from perfdiff.languages.java.traits import JavaConfig
 from perfdiff.languages.php.traits import PhpConfig
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Point, Revision
-from perfdiff.reproduction import Asked
+from perfdiff.reproduction import ComparisonOrder
 
 BASE, HEAD = Revision("v1", "a" * 40, "One"), Revision("v2", "b" * 40, "Two")
 PLAIN = Config(BuildConfig("make"), (WorkloadConfig("sort", "./sort {n}", {"n": (1000, 3000)}),))
@@ -102,8 +102,8 @@ def test_defaults_are_left_out_but_for_runs_and_seed() -> None:
     )
 
 
-def asked(**changes: Any) -> Asked:
-    return replace(Asked(BASE, HEAD, ".", PLAIN, {}), **changes)
+def asked(**changes: Any) -> ComparisonOrder:
+    return replace(ComparisonOrder(BASE, HEAD, ".", PLAIN, {}), **changes)
 
 
 def test_revisions_are_pinned_to_commits() -> None:
@@ -142,7 +142,7 @@ HOSTILE = "x\nEND_OF_CONFIGURATION\ntouch broken\r\ntouch broken; $(touch broken
 def test_no_text_runs_as_part_of_the_script(tmp_path: Path) -> None:
     config = replace(PLAIN, build=BuildConfig(HOSTILE, (HOSTILE,)), workloads=(WorkloadConfig(HOSTILE, HOSTILE),))
     tree = Revision(HOSTILE, None, HOSTILE)
-    script = reproduction.script(Asked(tree, HEAD, HOSTILE, config, {"CFLAGS": HOSTILE}, missing=(HOSTILE,)))
+    script = reproduction.script(ComparisonOrder(tree, HEAD, HOSTILE, config, {"CFLAGS": HOSTILE}, missing=(HOSTILE,)))
     shim = tmp_path / "bin" / "perfdiff"
     shim.parent.mkdir()
     shim.write_text('#!/bin/sh\necho "$*" > called\nprintf %s "$CFLAGS" > cflags\n')

@@ -22,7 +22,7 @@ from perfdiff.outcome import analysed
 from perfdiff.progress import Silent
 from perfdiff.records.results import reading
 from perfdiff.records.results.series import BenchmarkSeries, ToolResults, parameter, times
-from perfdiff.records.schema import Compared, Side
+from perfdiff.records.schema import ComparedUnit, Side
 from perfdiff.report import document
 from perfdiff.report.sentences.catalogue import noted, say
 from studies.support import mutation
@@ -167,7 +167,7 @@ def test_a_benchmark_that_takes_longer_is_a_regression_with_interval_and_number(
 ) -> None:
     findings = compared(tmp_path, make(), make(1.4))
     assert findings.verdict is Verdict.REGRESSION
-    assert findings.compared is Compared.RESULTS
+    assert findings.compared is ComparedUnit.RESULTS
     (slower,) = [each for each in findings.functions if each.verdict is Verdict.REGRESSION]
     assert slower.info.name == benchmark
     ratio = slower.metrics["self_ns"].ratio
@@ -388,5 +388,5 @@ def test_what_was_saved_of_two_results_is_judged_as_results_when_it_is_paired_an
         paths = [written(tmp_path / f"{name}-{side}", tool_results.go(times_)) for side in Side]
         samples.save(tmp_path / name, samples.results(*paths))
     paired = samples.load_pair(tmp_path / "a", tmp_path / "b")
-    assert paired.experiment.compared is Compared.RESULTS
+    assert paired.experiment.compared is ComparedUnit.RESULTS
     assert analysed(paired, CompareConfig(), Silent()).findings.verdict is Verdict.INCONCLUSIVE  # and no regression of ×1.1

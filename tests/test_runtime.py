@@ -20,14 +20,14 @@ from perfdiff.errors import BuildError
 from perfdiff.languages import compiled
 from perfdiff.languages.c import runtime_library
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 from probed_runs import edges
 
 pytestmark = pytest.mark.integration
 
-COUNT = Entry(Mode.COUNT)
-TIME = Entry(Mode.TIME)
+COUNT = ProbePlan(Mode.COUNT)
+TIME = ProbePlan(Mode.TIME)
 BUSY = """
 #include <time.h>
 static void busy(long ns) {
@@ -39,8 +39,8 @@ static void busy(long ns) {
 """
 
 
-def sample(features: int = 0, branches: int = 0, *, reservoir: int = 1000, period: int = 1, detail: bool = False) -> Entry:
-    return Entry(Mode.SAMPLE, period, detail, reservoir, features, branches)
+def sample(features: int = 0, branches: int = 0, *, reservoir: int = 1000, period: int = 1, detail: bool = False) -> ProbePlan:
+    return ProbePlan(Mode.SAMPLE, period, detail, reservoir, features, branches)
 
 
 def probe(number: int, *readers: str) -> str:
@@ -57,14 +57,14 @@ class Program:
     library: Path
     folder: Path
 
-    def environment(self, entries: Mapping[int, Entry]) -> dict[str, str]:
+    def environment(self, entries: Mapping[int, ProbePlan]) -> dict[str, str]:
         out = self.folder / "out"
         out.mkdir(exist_ok=True)
         plan.write(self.folder / "plan", entries)
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(self.folder / "plan"), "PERFDIFF_SEED": "7"}
         return os.environ | steering | {"LD_LIBRARY_PATH": f"{self.library}:{self.folder}"}
 
-    def run(self, entries: Mapping[int, Entry], *arguments: str, status: int = 0, **options: object) -> list[Recording]:
+    def run(self, entries: Mapping[int, ProbePlan], *arguments: str, status: int = 0, **options: object) -> list[Recording]:
         ended = subprocess.run(
             [self.path, *arguments], env=self.environment(entries), capture_output=True, timeout=60, check=False, **options
         )
@@ -141,7 +141,7 @@ def test_survey_reads_long_texts_until_it_knows_what_that_takes(build: Build) ->
     }
     """
     program = build(source, probe(1, "pd_text(&pd_frame_, 0, (s))"))
-    survey = replace(plan.Entry.survey(sampled=True), features=1)
+    survey = replace(plan.ProbePlan.survey(sampled=True), features=1)
     [record] = program.run({1: survey})
     told = row(record, 1)
     assert told["calls"] == 2000
@@ -354,7 +354,7 @@ def test_period_scales_times_and_keeps_counts_exact(build: Build) -> None:
     int main(void) {PD_2 for (int i = 0; i < 1000; i++) f(); return 0; }
     """
     )
-    [record] = build(source, probe(1), probe(2)).run({1: Entry(Mode.TIME, period=10), 2: TIME})
+    [record] = build(source, probe(1), probe(2)).run({1: ProbePlan(Mode.TIME, period=10), 2: TIME})
     f, main = row(record, 1), row(record, 2)
     assert f["calls"] == 1000
     assert 125 <= f["timed"] <= 129  # the first 32, then one in ten, but for those that lost the CPU on the way
@@ -737,7 +737,7 @@ ON_A_STACK = "int child = clone(run, (char *)malloc(65536) + 65536, SIGCHLD, (vo
 
 @pytest.mark.parametrize("begin", [RAW, ON_A_STACK], ids=["system call", "clone"])
 @pytest.mark.parametrize("entry", [TIME, replace(sample(reservoir=50, period=3), passing=True)], ids=["timed", "sampled"])
-def test_a_child_that_no_handler_knows_of_has_its_own_recording(build: Build, begin: str, entry: Entry) -> None:
+def test_a_child_that_no_handler_knows_of_has_its_own_recording(build: Build, begin: str, entry: ProbePlan) -> None:
     begins = f"{begin} int status; if (waitpid((int)child, &status, __WALL) != child || status) return 1;"
     program = build(CHILDREN.replace("BEGIN", begins).replace("<stdlib.h>", "<stdlib.h>\n#include <signal.h>"), *map(probe, (1, 2, 3)))
     parent, child = sorted(program.run({1: entry, 2: TIME, 3: TIME}), key=lambda record: -row(record, 1)["calls"])

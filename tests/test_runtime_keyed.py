@@ -9,7 +9,7 @@ import pytest
 
 import runtimes
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.recording import Recording
 from probed_runs import edges, totals
 
@@ -282,7 +282,7 @@ int main(void) {
 """
 
 
-def run(folder: Path, case: str, entry: Entry) -> Recording:
+def run(folder: Path, case: str, entry: ProbePlan) -> Recording:
     """Compile the program for one of its cases and return what it records."""
     library = runtimes.library()
     (folder / "program.c").write_text(PROGRAM)
@@ -307,7 +307,7 @@ def run(folder: Path, case: str, entry: Entry) -> Recording:
     return recording.read(path)
 
 
-SAMPLED = Entry(Mode.SAMPLE, reservoir=10, features=2)
+SAMPLED = ProbePlan(Mode.SAMPLE, reservoir=10, features=2)
 
 
 def test_c_calls_and_keyed_calls_find_their_callers(tmp_path: Path) -> None:
@@ -327,7 +327,7 @@ def test_a_keyed_call_whose_end_was_not_told_is_dropped(tmp_path: Path) -> None:
 
 
 def test_calls_that_pass_the_gate_are_left_without_an_entry(tmp_path: Path) -> None:
-    record = run(tmp_path, "many", Entry(Mode.TIME, period=100, passing=True))
+    record = run(tmp_path, "many", ProbePlan(Mode.TIME, period=100, passing=True))
     assert totals(record, "calls") == {1: 5000, 2: 5000}
     assert sum(totals(record, "unfinished").values()) == 0
     assert totals(record, "timed")[1] < 200
@@ -369,7 +369,7 @@ def test_a_pause_while_inputs_are_read_is_no_time_of_the_call_or_its_caller(tmp_
     assert 15e6 < totals(record, "wall_ns")[2] < 30e6
 
 
-DETAILED = Entry(Mode.SAMPLE, detail=True, reservoir=10, features=2)
+DETAILED = ProbePlan(Mode.SAMPLE, detail=True, reservoir=10, features=2)
 
 
 def test_calls_that_another_thread_ends_have_the_time_and_the_work_of_both(tmp_path: Path) -> None:

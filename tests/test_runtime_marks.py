@@ -8,20 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import edges
 from test_runtime import BUSY, CHAIN, COUNT, TIME, Build, build, library, probe, row, sample  # noqa: F401 - fixtures
 
 pytestmark = pytest.mark.integration
 
-MARKED = Entry(Mode.TIME, period=16, marked=True)
+MARKED = ProbePlan(Mode.TIME, period=16, marked=True)
 
 
 @pytest.mark.parametrize("flags", [(), ("-DPD_CALLED",)], ids=["inline", "called"])
 @pytest.mark.parametrize(
-    "other", [TIME, Entry(Mode.COUNT), MARKED, replace(MARKED, marked=False)], ids=["timed", "counted", "marked", "looked at"]
+    "other", [TIME, ProbePlan(Mode.COUNT), MARKED, replace(MARKED, marked=False)], ids=["timed", "counted", "marked", "looked at"]
 )
-def test_callees_find_callers_without_an_entry(flags: tuple[str, ...], other: Entry, build: Build) -> None:  # noqa: F811
+def test_callees_find_callers_without_an_entry(flags: tuple[str, ...], other: ProbePlan, build: Build) -> None:  # noqa: F811
     source = """
     __attribute__((noinline)) int leaf(int n) {PD_1 __asm__ volatile(""); return n; }
     __attribute__((noinline)) int middle(int n) {PD_2 int s = 0; for (int i = 0; i < 3; i++) s += leaf(i); return s + n; }
@@ -77,7 +77,7 @@ def test_what_marks_cost_is_taken_off(build: Build) -> None:  # noqa: F811
     }
     """
     program = build(source, *map(probe, (1, 2, 3)))
-    entries = {1: Entry(Mode.TIME, period=256, marked=True), 2: TIME, 3: sample()}  # right below a call that is kept, none is marked
+    entries = {1: ProbePlan(Mode.TIME, period=256, marked=True), 2: TIME, 3: sample()}  # right below a call that is kept, none is marked
     raw = subprocess.run([program.path], env=program.environment(entries), capture_output=True, check=True).stdout
     [record] = program.recordings()
     assert edges(record)[2, 1] == 500_000
@@ -100,7 +100,7 @@ def test_a_sampled_callers_callees_are_looked_at(build: Build) -> None:  # noqa:
 
 
 @pytest.mark.parametrize("entry", [TIME, MARKED, replace(sample(period=16), passing=True)], ids=["timed", "marked", "passing"])
-def test_of_many_callees_of_a_sampled_call_those_that_are_left_out_leave_marks(entry: Entry, build: Build) -> None:  # noqa: F811
+def test_of_many_callees_of_a_sampled_call_those_that_are_left_out_leave_marks(entry: ProbePlan, build: Build) -> None:  # noqa: F811
     """Its own time is neither that of callees that are marked, nor that of what these call, whether looked at or passing."""
     source = (
         BUSY

@@ -34,7 +34,7 @@ from perfdiff.analysis.findings import (
 from perfdiff.analysis.lasting import Keeper, LastingFinding, LastingPoint
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.peaks import MemoryLine, MemoryStanding
-from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
+from perfdiff.analysis.witnessed import Amount, BehaviourDifference, BehaviourDifferenceKind, OutputAmounts, PointBehaviour, SideBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.records.behaviour import Concurrency
@@ -105,13 +105,13 @@ def full() -> Findings:
     function = replace(first, metrics={**first.metrics, "wall_ns": wall}, anomaly=anomaly, counts={"blocks": count}, accepted=(accepted,))
     whole = made.findings(functions=(function, *made.others()))
     end = replace(whole.end_to_end[0], machines={"lab-1": ratio}, disagree=True)
-    written = Written(5, Amount(1, 2), Amount(9, 18))
+    written = OutputAmounts(5, Amount(1, 2), Amount(9, 18))
     side = SideBehaviour(5, {0: 5}, written, written, {"out": written}, Amount(0, 5), 1, ("sh",), 1e6, Concurrency(0.5, 1.5, 1.2))
     behaviour = PointBehaviour(
         whole.points[0],
         side,
         side,
-        (Difference(DifferenceKind.ERRORS, claim("prints-in-another-order", where=claim("on-standard-error"))),),
+        (BehaviourDifference(BehaviourDifferenceKind.ERRORS, claim("prints-in-another-order", where=claim("on-standard-error"))),),
         checked=True,
     )
     part = MachinePart("lab-1", 1, whole.environment, 10, 10)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import python_programs
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 
 PREFORK = """
     import os, signal, socket
@@ -39,8 +39,8 @@ PREFORK = """
 """
 
 
-@pytest.mark.parametrize("entry", [Entry(Mode.SAMPLE, reservoir=1000), Entry.sums()], ids=["timed", "sums"])
-def test_workers_that_a_signal_ends_have_recorded_all_that_they_answered(tmp_path: Path, entry: Entry) -> None:
+@pytest.mark.parametrize("entry", [ProbePlan(Mode.SAMPLE, reservoir=1000), ProbePlan.sums()], ids=["timed", "sums"])
+def test_workers_that_a_signal_ends_have_recorded_all_that_they_answered(tmp_path: Path, entry: ProbePlan) -> None:
     python = python_programs.interpreter()
     assert python is not None
     own = python_programs.environment(tmp_path / "environment", python)

@@ -21,7 +21,7 @@ from perfdiff.config import BuildConfig, CompareConfig, Config
 from perfdiff.languages.protocol import Counterpart, FeaturePlan, Load
 from perfdiff.outlook import Outlook
 from perfdiff.progress import Silent
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Change, Origin, Phase, Revision
 from perfdiff.records.testfiles import is_of_tests, sources_first
 from perfdiff.report import junit, terminal
@@ -80,7 +80,10 @@ def compared(files: Mapping[str, str], factors: Mapping[str, float]) -> Findings
     world = World((Made("main", same(5e4)), *made), noise=Noise(call=0.02, run=0.01, function=0.01))
     experiment = world.experiment()
     placed = tuple(replace(info, file=files.get(info.name, info.file)) for info in experiment.functions)
-    skipped = (Skipped("test_idle", "tests/test_idle.py", "no workload calls it"), Skipped("idle", "src/idle.py", "no workload calls it"))
+    skipped = (
+        SkippedFunction("test_idle", "tests/test_idle.py", "no workload calls it"),
+        SkippedFunction("idle", "src/idle.py", "no workload calls it"),
+    )
     return analyse(replace(experiment, functions=placed, skipped=skipped), world.samples, CompareConfig())
 
 

@@ -14,7 +14,7 @@ from differing import reasons_of
 from perfdiff.errors import RecordingError
 from perfdiff.records import recorded, store
 from perfdiff.records.behaviour import Behaviour, Concurrency, Shape
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.schema import (
@@ -68,7 +68,7 @@ def experiment() -> Experiment:
                 frozenset({1, 2}),
             ),
         ),
-        skipped=(Skipped("g", "a.c", "constexpr"),),
+        skipped=(SkippedFunction("g", "a.c", "constexpr"),),
         runs=(
             Run(
                 0,

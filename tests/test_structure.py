@@ -536,7 +536,7 @@ def test_no_decision_reads_what_people_read() -> None:
 
 WITH_SENTENCES = ("analysis/search/",)  # its errors tell what is looked for, and how much it is
 # What rules ask is printed by `perfdiff explain`; evidence names a count.
-ASKING = {"Rule", "JointRule", "ProgramRule", "Reservation", "Evidence"}
+ASKING = {"Rule", "JointRule", "ProgramRule", "Reservation", "CauseFigure"}
 MOST_WORDS = 4  # of the name of a kind, as "mean of all calls"
 
 

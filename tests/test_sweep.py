@@ -16,14 +16,14 @@ import pytest
 import made_services
 from perfdiff import configuration
 from perfdiff.analysis.annotations.annotating import annotate
-from perfdiff.analysis.annotations.sweep import Sweep, at_points, sweep, told
+from perfdiff.analysis.annotations.sweep import Sweep, at_points, sweep, worse_services
 from perfdiff.analysis.series import Standing
-from perfdiff.config import CompareConfig, Link, ServiceConfig, WorkloadConfig
+from perfdiff.config import CompareConfig, ServiceConfig, ServiceLink, WorkloadConfig
 from perfdiff.configuration import Worse, links
 from perfdiff.configuration.links import require_services, swept
 from perfdiff.errors import ConfigError, UsageError
 from perfdiff.records.exchanges import Exchanges
-from perfdiff.records.recorded import Held, Recorded
+from perfdiff.records.recorded import RecordedExperiment, TablesInMemory
 from perfdiff.report import check_plot
 from perfdiff.report import sweep as report
 from perfdiff.report.sentences.catalogue import noted
@@ -41,21 +41,21 @@ MS = 1e6
 @pytest.mark.parametrize(
     ("worse", "link"),
     [
-        (Worse(delays=("db=2ms",)), Link("db", delay_s=0.002)),
-        (Worse(delays=("db=2ms±0.5ms",)), Link("db", delay_s=0.002, jitter_s=0.0005)),
-        (Worse(delays=("db = 250us+-50us",)), Link("db", delay_s=0.00025, jitter_s=0.00005)),
-        (Worse(bandwidths=("db=1.5MB/s",)), Link("db", bytes_per_s=1.5e6)),
-        (Worse(failures=("db=1%",)), Link("db", failing=0.01)),
-        (Worse(failures=("db=refused:2.5%", "db=after:4kB")), Link("db", refused=0.025, reset_after=4000)),
-        (Worse(("db=1ms",), ("db=10kB/s",), ("db=lost:50%",)), Link("db", delay_s=0.001, bytes_per_s=1e4, failing=0.5)),
-        (Worse(sweep="db=0..10ms"), Link("db", delays_ms=DELAYS)),
-        (Worse(sweep="db=2..4ms"), Link("db", delays_ms=(2.0, 2.2, 2.4, 3.0, 4.0))),
-        (Worse(sweep="db=5,0,1ms"), Link("db", delays_ms=(0.0, 1.0, 5.0))),
-        (Worse(sweep="db=0,500us"), Link("db", delays_ms=(0.0, 0.5))),
+        (Worse(delays=("db=2ms",)), ServiceLink("db", delay_s=0.002)),
+        (Worse(delays=("db=2ms±0.5ms",)), ServiceLink("db", delay_s=0.002, jitter_s=0.0005)),
+        (Worse(delays=("db = 250us+-50us",)), ServiceLink("db", delay_s=0.00025, jitter_s=0.00005)),
+        (Worse(bandwidths=("db=1.5MB/s",)), ServiceLink("db", bytes_per_s=1.5e6)),
+        (Worse(failures=("db=1%",)), ServiceLink("db", failing=0.01)),
+        (Worse(failures=("db=refused:2.5%", "db=after:4kB")), ServiceLink("db", refused=0.025, reset_after=4000)),
+        (Worse(("db=1ms",), ("db=10kB/s",), ("db=lost:50%",)), ServiceLink("db", delay_s=0.001, bytes_per_s=1e4, failing=0.5)),
+        (Worse(sweep="db=0..10ms"), ServiceLink("db", delays_ms=DELAYS)),
+        (Worse(sweep="db=2..4ms"), ServiceLink("db", delays_ms=(2.0, 2.2, 2.4, 3.0, 4.0))),
+        (Worse(sweep="db=5,0,1ms"), ServiceLink("db", delays_ms=(0.0, 1.0, 5.0))),
+        (Worse(sweep="db=0,500us"), ServiceLink("db", delays_ms=(0.0, 0.5))),
     ],
     ids=repr,
 )
-def test_options_say_how_a_service_is_worse_to_reach(worse: Worse, link: Link) -> None:
+def test_options_say_how_a_service_is_worse_to_reach(worse: Worse, link: ServiceLink) -> None:
     assert worse
     assert links(worse) == (link,)
 
@@ -79,7 +79,7 @@ def test_what_cannot_be_read_is_refused_with_an_example(worse: Worse) -> None:
 
 def test_a_service_that_there_is_not_is_refused() -> None:
     with pytest.raises(UsageError, match=r"no service is named 'bd'; there are db, web"):
-        require_services((Link("bd"),), (ServiceConfig("db", ""), ServiceConfig("web", "")))
+        require_services((ServiceLink("bd"),), (ServiceConfig("db", ""), ServiceConfig("web", "")))
 
 
 def test_a_sweep_makes_points_of_its_delays_where_the_service_is_used() -> None:
@@ -153,13 +153,13 @@ def test_a_service_that_no_run_asks_is_noted() -> None:
     rng = np.random.default_rng(1)
     found = made_services.recorded(rng, DELAYS)
     silent = replace(found.experiment, runs=tuple(replace(run, services={"db": Exchanges()}) for run in found.experiment.runs))
-    notes = sweep([], Recorded(silent, found.samples), "db", "db_delay_ms", CONFIG).notes
+    notes = sweep([], RecordedExperiment(silent, found.samples), "db", "db_delay_ms", CONFIG).notes
     assert [note.slug for note in map(noted, notes)] == ["service-not-asked"]
 
 
 def test_a_note_says_how_a_service_was_worse_and_how_often_it_was_asked() -> None:
     found = made_services.recorded(np.random.default_rng(1), (0.0, 1.0))
-    (note,) = map(noted, told([Link("db", delay_s=0.002, jitter_s=0.001, failing=0.01)], found.experiment))
+    (note,) = map(noted, worse_services([ServiceLink("db", delay_s=0.002, jitter_s=0.001, failing=0.01)], found.experiment))
     assert note.slug == "service-worse"
     assert note.text.startswith("service db answers 2 ms late, give or take 1 ms, loses 0.01 of its answers: 28 answers a run")
 
@@ -300,10 +300,10 @@ def test_samples_and_trends_know_no_delay(tmp_path: Path, capsys: pytest.Capture
 def test_links_are_part_of_what_is_measured(project: Path) -> None:
     overrides = configuration.Overrides(worse=Worse(delays=("db=2ms",)))
     config = configuration.load(project, overrides=overrides, environment={})
-    assert config.links == (Link("db", delay_s=0.002),)
+    assert config.links == (ServiceLink("db", delay_s=0.002),)
     plain = configuration.load(project, environment={})
     assert plain.links == ()
-    assert Held([])(1, next(iter(made_services.SIDES))) is None
+    assert TablesInMemory([])(1, next(iter(made_services.SIDES))) is None
 
 
 @pytest.mark.parametrize("runs", [1, 2, 3])

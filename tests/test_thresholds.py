@@ -20,7 +20,7 @@ from perfdiff.analysis.compare.judgement import Direction, judge
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, PointStanding, Ratio, Verdict
 from perfdiff.analysis.stats.inference import contrast
-from perfdiff.analysis.stats.runs import Group, Pair
+from perfdiff.analysis.stats.runs import Group, PointRuns
 from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.evidence import Evidence
@@ -122,7 +122,7 @@ def test_calls_of_a_point_leave_an_answer_open_by_the_threshold_of_that_point(ef
     blocks, rng = np.arange(20), np.random.default_rng(3)
 
     def stratum(point: int | None, effect: float) -> StratumContrast:
-        seen = contrast([Pair(Group(rng.normal(0, 0.01, 20), blocks), Group(rng.normal(effect, 0.01, 20), blocks))])
+        seen = contrast([PointRuns(Group(rng.normal(0, 0.01, 20), blocks), Group(rng.normal(effect, 0.01, 20), blocks))])
         assert seen is not None
         return StratumContrast("" if point is None else f"n={point}", False, seen, True, point)
 

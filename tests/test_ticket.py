@@ -33,7 +33,7 @@ from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.trials import CorpusEntry, PairedRun
 from perfdiff.outcome import Outcome
 from perfdiff.progress import Progress
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Note, Revision, Side, Workload
 from perfdiff.report import drawing, ticket
 from perfdiff.report.document import build
@@ -213,7 +213,7 @@ def private(home: Path) -> Findings:
         workloads=(Workload("sort", f"./bench/sort {{n}} --key {PLANTED}", ("n",)),),
         points=tuple(replace(point, command=f"{home}/bench/sort {point.parameters['n']} {PLANTED}") for point in whole.points),
         functions=(replace(first, happened=made.worded(said), info=replace(first.info, head=source)), *whole.functions[1:]),
-        skipped=(Skipped("f", f"{home}/f.c", said),),
+        skipped=(SkippedFunction("f", f"{home}/f.c", said),),
         notes=(Note("output-differs", said),),
         environment=replace(whole.environment, flags=(f"-O2 -I{home}/include",)),
     )
@@ -248,7 +248,7 @@ def test_a_secret_that_one_text_shows_stands_in_no_file(run: Callable[..., int],
         whole,
         functions=(first, *whole.functions[1:]),
         sentence=made.worded("sent pl&quot;anted-22"),
-        skipped=(Skipped("f", "a.c", 'pl"anted-22'),),
+        skipped=(SkippedFunction("f", "a.c", 'pl"anted-22'),),
     )
     assert run(shown, "--ticket", "t", "--", "./bench", "--note", 'pl"anted-22') == 1
     for name, content in everything(checkout / "t").items():

@@ -9,9 +9,9 @@ import numpy as np
 
 import findings as made
 from perfdiff.analysis.findings import Verdict
-from perfdiff.analysis.trends.findings import Cluster, Difference, DifferenceKind, TrendFindings, Trends
+from perfdiff.analysis.trends.findings import GrowthDifference, GrowthDifferenceKind, PlaceCluster, TrendFindings, Trends
 from perfdiff.models.annotation import CostClass
-from perfdiff.models.trend import Joint, Law, Prediction
+from perfdiff.models.trend import JointLaw, Law, TrendPrediction
 from perfdiff.records.places import Instances, Place, PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Floats, Note, Point, Revision, Side
 
@@ -65,7 +65,7 @@ def fit(
         r2=0.9987,
         n=len(values) - ignored,
         ignored=ignored,
-        predictions=tuple(Prediction(at, cost, (0.96 * cost, 1.04 * cost)) for at, cost in costs),
+        predictions=tuple(TrendPrediction(at, cost, (0.96 * cost, 1.04 * cost)) for at, cost in costs),
         growth=growth,
         says=says,
         diagnosis=diagnosis,
@@ -85,11 +85,11 @@ def quadratic(a: float, values: Sequence[float] = SIZES, feature: str = "n", dia
 
 def cluster(
     counts: Floats, members: Sequence[int], fits: Sequence[Law], *, feature: str | None = None, place: Place | None = None
-) -> Cluster:
+) -> PlaceCluster:
     """Return a cluster of places whose counts (places, points) are given."""
     costs = counts[list(members)].sum(axis=0)
     share = float((costs / counts.sum(axis=0)).max())
-    return Cluster(feature, place, tuple(members), costs, float(costs.max()), share, tuple(fits))
+    return PlaceCluster(feature, place, tuple(members), costs, float(costs.max()), share, tuple(fits))
 
 
 def points(sizes: Sequence[int] = SIZES) -> tuple[Point, ...]:
@@ -124,7 +124,7 @@ def walking_trends(overtakes: float | None = 3.1e6) -> Trends:
         quadratic(1.0, diagnosis="curved: a lower-order term or a logarithm", ignored=1),
         quadratic(0.0069, bytes_read, feature="bytes"),
     )
-    steep = replace(cluster(matrix, (0, 1), fits, place=LOOP), overtakes=overtakes, joint=Joint(("n", "bytes"), "2.1·n·bytes", 0.9991))
+    steep = replace(cluster(matrix, (0, 1), fits, place=LOOP), overtakes=overtakes, joint=JointLaw(("n", "bytes"), "2.1·n·bytes", 0.9991))
     flat = replace(cluster(matrix, (2, 3), (linear(2.0),), feature="n"), share=0.0123)
     return Trends((steep, flat), (4,), matrix.sum(axis=0))
 
@@ -146,7 +146,7 @@ def one() -> TrendFindings:
     return TrendFindings(experiment, {BASE: walking_trends()}, (), Verdict.UNCHANGED)
 
 
-def difference(verdict: Verdict = Verdict.REGRESSION, kind: DifferenceKind = DifferenceKind.EXPONENT) -> Difference:
+def difference(verdict: Verdict = Verdict.REGRESSION, kind: GrowthDifferenceKind = GrowthDifferenceKind.EXPONENT) -> GrowthDifference:
     """Return the difference of the loop: worse or better, or there on one side alone."""
     slow, fast = quadratic(0.5), linear(2.1)
     base, head = (slow, fast) if verdict is Verdict.IMPROVEMENT else (fast, slow)
@@ -155,17 +155,17 @@ def difference(verdict: Verdict = Verdict.REGRESSION, kind: DifferenceKind = Dif
     n = np.array(SIZES, dtype=np.float64)
     counts = [
         np.zeros_like(n) if gone else each.a * n**each.b
-        for each, gone in ((base, kind is DifferenceKind.NEW), (head, kind is DifferenceKind.GONE))
+        for each, gone in ((base, kind is GrowthDifferenceKind.NEW), (head, kind is GrowthDifferenceKind.GONE))
     ]
-    found = Difference(kind, LOOP, (0, 1), "n", counts[0], counts[1], base, head, ci, 1e5, ends[0], ends[1], verdict)
-    if kind is DifferenceKind.NEW:
+    found = GrowthDifference(kind, LOOP, (0, 1), "n", counts[0], counts[1], base, head, ci, 1e5, ends[0], ends[1], verdict)
+    if kind is GrowthDifferenceKind.NEW:
         return replace(found, base=None, ci=None, base_cost=0.0)
-    if kind is DifferenceKind.GONE:
+    if kind is GrowthDifferenceKind.GONE:
         return replace(found, head=None, ci=None, head_cost=0.0, side=BASE)
     return found
 
 
-def two(verdict: Verdict = Verdict.REGRESSION, differences: Sequence[Difference] | None = None) -> TrendFindings:
+def two(verdict: Verdict = Verdict.REGRESSION, differences: Sequence[GrowthDifference] | None = None) -> TrendFindings:
     """Return what is known of two revisions; without `differences`, the loop that walks to the tail in one of them."""
     sides = {BASE: pointing(), HEAD: walking()}
     trends = {BASE: pointing_trends(), HEAD: walking_trends()}
@@ -204,7 +204,7 @@ def hostile(text: str = made.HOSTILE) -> TrendFindings:
         named = []
         for each in trends.clusters:
             place = None if each.place is None else Place(text, text, each.place.line, text)
-            feature, joint = (None if each.feature is None else text), Joint((text,), text, 0.9)
+            feature, joint = (None if each.feature is None else text), JointLaw((text,), text, 0.9)
             named.append(replace(each, place=place, feature=feature, fits=tuple(map(of, each.fits)), joint=joint))
         return replace(trends, clusters=tuple(named))
 

@@ -13,15 +13,15 @@ from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.compare.study import described, study_all
 from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
-from perfdiff.analysis.counts.growth import Counted, with_counted_growth, without_bends
+from perfdiff.analysis.counts.growth import CountSources, with_counted_growth, without_bends
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFinding, Rung, Verdict
-from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, compared, concluded, gathered, known
+from perfdiff.analysis.gathering import GatheredEvidence, at_usual_pace, by_machine, compared, comparison_context, concluded, gathered
 from perfdiff.analysis.sums.calls import call_graph
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.analysis.sums.levelling import Levelled, levelled
+from perfdiff.analysis.sums.levelling import LevelledExperiment, levelled
 from perfdiff.analysis.sums.repeats import told_of_the_clock
 from perfdiff.analysis.telling.chain import chain
-from perfdiff.analysis.telling.headline import Spot, happened, metric_of_verdict
+from perfdiff.analysis.telling.headline import MetricSpot, happened, metric_of_verdict
 from perfdiff.analysis.telling.lines import with_lines
 from perfdiff.analysis.telling.warming import warming_note
 from perfdiff.analysis.trends.lines import MatchedLines, matched
@@ -69,13 +69,13 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     cases, attribution = gathered.cases, gathered.attribution
     functions = _functions(gathered, samples, experiment.points)
 
-    def alone(part: Levelled) -> list[FunctionFinding]:
+    def alone(part: LevelledExperiment) -> list[FunctionFinding]:
         _, on_part, of_part = _studied(part, config, matched(lines), engine)
         return _functions(on_part, of_part, experiment.points)
 
     functions = with_anomalies(by_machine(functions, at_one_pace, alone, config), counts, config, engine)
     of_runs = None if gathered.counted is None else RunCounts(gathered.counted, experiment.points, config.seed)
-    functions = with_counted_growth(functions, samples, Counted(counts, of_runs, ledger), config)
+    functions = with_counted_growth(functions, samples, CountSources(counts, of_runs, ledger), config)
     functions = named(functions, experiment.folded, gathered.evidence.suspects, folded_sharing(experiment, config))
     functions = with_lines(functions, cases, gathered.evidence.lines, config)
     findings = concluded(experiment, functions, gathered.evidence, config)
@@ -115,11 +115,13 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
     )
 
 
-def _studied(of: Levelled, config: CompareConfig, lines: MatchedLines | None, engine: Engine | None) -> tuple[Ledger, Gathered, Samples]:
+def _studied(
+    of: LevelledExperiment, config: CompareConfig, lines: MatchedLines | None, engine: Engine | None
+) -> tuple[Ledger, GatheredEvidence, Samples]:
     """Return all that is known of an experiment at one pace, and its samples at the usual one."""
     ledger, samples = at_usual_pace(of.experiment, of.samples, config)
     studies = study_all(of.experiment, samples, ledger, config, engine)  # under way, while what is known without them is put together
-    return ledger, gathered(known(of, ledger, config), [*studies], lines), samples
+    return ledger, gathered(comparison_context(of, ledger, config), [*studies], lines), samples
 
 
 def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[FunctionFinding]:
@@ -130,7 +132,7 @@ def _counted(functions: Iterable[FunctionFinding], counted: Ledger) -> Iterator[
             yield replace(finding, calls_base=base, calls_head=head)
 
 
-def _functions(gathered: Gathered, samples: Samples, points: Sequence[Point]) -> list[FunctionFinding]:
+def _functions(gathered: GatheredEvidence, samples: Samples, points: Sequence[Point]) -> list[FunctionFinding]:
     """Return findings on all functions: guilty ones by rank, their victims, open ones by what they may cost, the others by what they do."""
     cases, ruling = gathered.cases, rule(gathered.cases, gathered.evidence)
     with_spots = {case.info.id: _metrics(case, ruling.decisions[case.info.id], gathered, samples, points) for case in cases}
@@ -163,7 +165,7 @@ def _function(
     cases: Sequence[Case],
     ruling: Ruling,
     metrics: Mapping[int, Mapping[str, MetricFinding]],
-    spots: Mapping[str, Spot],
+    spots: Mapping[str, MetricSpot],
 ) -> FunctionFinding:
     """Return the finding on one function."""
     function = case.info.id
@@ -206,8 +208,8 @@ def _patient(
 
 
 def _metrics(
-    case: Case, decision: Decision, gathered: Gathered, samples: Samples, points: Sequence[Point]
-) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
+    case: Case, decision: Decision, gathered: GatheredEvidence, samples: Samples, points: Sequence[Point]
+) -> tuple[dict[str, MetricFinding], dict[str, MetricSpot]]:
     """Return the findings on each metric of a function and on its runs, with annotations of both sides where they were learnt or matter."""
     if decision.verdict is not Verdict.UNCHANGED:
         case = replace(case, study=described(case.study, samples, case.config))

@@ -21,11 +21,11 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.warmup import WarmUp
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Compared, Environment, FunctionInfo, Note, Point, Revision, Side, Workload
+from perfdiff.records.schema import ComparedUnit, Environment, FunctionInfo, Note, Point, Revision, Side, Workload
 from perfdiff.records.testfiles import is_of_tests
 from perfdiff.statistics.tails import SlowRuns
 
@@ -90,7 +90,7 @@ class CoefficientShift:
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class CostPrediction:
     """Cost of one call at an input, by both annotations. `beyond` tells that the input lies outside what was measured."""
 
     inputs: Mapping[str, float]
@@ -146,7 +146,7 @@ class MetricFinding:
     total: Ratio | None
     floor: float
     coefficients: tuple[CoefficientShift, ...] = ()
-    predictions: tuple[Prediction, ...] = ()
+    predictions: tuple[CostPrediction, ...] = ()
     crosses: float | None = None
     class_changed: bool = False
     modes: tuple[ModeShift, ...] = ()
@@ -167,7 +167,7 @@ class MetricFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class CauseFigure:
     """A number behind a cause, per call unless it says otherwise."""
 
     counter: str
@@ -181,7 +181,7 @@ class Cause:
 
     name: str
     says: Claim
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[CauseFigure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -418,7 +418,7 @@ class Findings:
     points: tuple[Point, ...]
     end_to_end: tuple[EndToEnd, ...]
     functions: tuple[FunctionFinding, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFunction, ...]
     notes: tuple[Note | Claim, ...]  # a claim's kind is the slug
     overhead: float | None  # added CPU time of the timed build, as a share
     confidence: float = 0.95  # of every interval
@@ -437,4 +437,4 @@ class Findings:
     memory: MemoryFinding | None = None  # of whole runs, None where nobody knows their peaks
     lasting: LastingFinding | None = None  # at the ends of counted runs, None where it is not known
     rules: tuple[FiredRule, ...] = ()  # that held: the one that decided, then those that took something back
-    compared: Compared = Compared.REVISIONS
+    compared: ComparedUnit = ComparedUnit.REVISIONS

@@ -27,10 +27,10 @@ from perfdiff.analysis.findings import CountFinding, Findings, FunctionFinding, 
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import same_cost
 from perfdiff.analysis.sums.ledger import Ledger, open_counts, open_ledger
-from perfdiff.analysis.sums.levelling import Levelled
+from perfdiff.analysis.sums.levelling import LevelledExperiment
 from perfdiff.analysis.sums.pace import pace_of
 from perfdiff.analysis.sums.repeats import by_repetitions, in_all_points
-from perfdiff.analysis.telling.headline import Spot
+from perfdiff.analysis.telling.headline import MetricSpot
 from perfdiff.analysis.telling.metric import Machines, finding, of_one_side, spot, with_shift, with_spot
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.behaviour import behaviours
@@ -57,7 +57,7 @@ def at_usual_pace(experiment: Experiment, samples: Samples, config: CompareConfi
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class GatheredEvidence:
     """All that the verdicts rest on; `evidence` is that on the whole program, of `runs` without those that only wait for services."""
 
     cases: Sequence[Case]
@@ -71,7 +71,7 @@ class Gathered:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ComparisonContext:
     """What an experiment says before any call is compared: counts, who calls whom, and whole runs.
 
     `tallies` are the counts of functions, `works` what changed functions execute more or less, `run_extra_ns` what all of them together do.
@@ -134,14 +134,14 @@ class Known:
         return cases
 
 
-def known(of: Levelled, ledger: Ledger, config: CompareConfig) -> Known:
+def comparison_context(of: LevelledExperiment, ledger: Ledger, config: CompareConfig) -> ComparisonContext:
     """Return what is known of an experiment, whose sums are at the usual pace, before any call is compared."""
     experiment = of.experiment
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}
     working = [function for function, counts in tallies.items() if works_more(counts)]
     leaving = departures(experiment, config)
-    return Known(
+    return ComparisonContext(
         experiment=experiment,
         ledger=ledger,
         config=config,
@@ -156,7 +156,7 @@ def known(of: Levelled, ledger: Ledger, config: CompareConfig) -> Known:
     )
 
 
-def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = None) -> Gathered:
+def gathered(of: ComparisonContext, studies: Sequence[Study], lines: MatchedLines | None = None) -> GatheredEvidence:
     """Judge the studies of all functions and put extra cost down to changes."""
     experiment, config = of.experiment, of.config
     q_values = _q_values(studies, of)
@@ -197,7 +197,7 @@ def gathered(of: Known, studies: Sequence[Study], lines: MatchedLines | None = N
         repeating(attribution, of.ledger, config),
         experiment.compared,
     )
-    return Gathered(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
+    return GatheredEvidence(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
 
 
 def _unrun(experiment: Experiment, runs: WholeRuns) -> tuple[str, ...]:
@@ -206,7 +206,7 @@ def _unrun(experiment: Experiment, runs: WholeRuns) -> tuple[str, ...]:
     return tuple(point.label for point in experiment.points if run and point.id not in run)
 
 
-def most_favourable(of: Known, study: Study) -> Case:
+def most_favourable(of: ComparisonContext, study: Study) -> Case:
     """Return a function by what it shows alone: as surely as it could be judged beside any others, and before anybody is blamed."""
     q_values = dict.fromkeys(((study.info.id, metric) for metric in study.comparisons), 0.0)
     judgements = {study.info.id: _judged(study, q_values, of)}
@@ -214,7 +214,7 @@ def most_favourable(of: Known, study: Study) -> Case:
     return case
 
 
-def _q_values(studies: Sequence[Study], of: Known) -> dict[tuple[int, str], float]:
+def _q_values(studies: Sequence[Study], of: ComparisonContext) -> dict[tuple[int, str], float]:
     """Return the false discovery rate at which each function's metric would be reported.
 
     Own times of changed functions, those that are a material share of a run, are one family: they decide, and are tested for a difference
@@ -248,7 +248,7 @@ def _q_of_machines(studies: Sequence[Study]) -> dict[tuple[int, str], float]:
     return dict(zip(p, false_discovery([*p.values()]).tolist(), strict=True))
 
 
-def _judged(study: Study, q_values: Mapping[tuple[int, str], float], of: Known) -> dict[str, Judgement]:
+def _judged(study: Study, q_values: Mapping[tuple[int, str], float], of: ComparisonContext) -> dict[str, Judgement]:
     suspect, config, effects = study.info.change.is_suspect, of.judging(study.info), of.effects
     return {
         metric: judge(
@@ -258,10 +258,12 @@ def _judged(study: Study, q_values: Mapping[tuple[int, str], float], of: Known) 
     }
 
 
-def compared(case: Case, decision: Decision, of: Gathered, samples: Samples) -> tuple[dict[str, MetricFinding], dict[str, Spot]]:
+def compared(
+    case: Case, decision: Decision, of: GatheredEvidence, samples: Samples
+) -> tuple[dict[str, MetricFinding], dict[str, MetricSpot]]:
     """Return the findings on each metric of a function's calls."""
     findings = {metric: of_one_side(annotation, side) for (metric, side), annotation in case.study.alone.items()}
-    spots: dict[str, Spot] = {}
+    spots: dict[str, MetricSpot] = {}
     differing = _differing(case, decision)
     shifts = dict(case.study.shifts) | _shifts(case, differing, samples)
     for metric, comparison in case.study.comparisons.items():
@@ -278,10 +280,8 @@ def _differing(case: Case, decision: Decision) -> list[str]:
     """Return the metrics whose cost functions are told of both sides: those that differ, of a function that is reported on."""
     if decision.verdict is Verdict.UNCHANGED:
         return []
-    describable = (*LEARNT, *ALLOCATION)
-    return [
-        metric for metric in case.study.comparisons if metric in describable and case.judgements[metric].direction is not Direction.NONE
-    ]
+    shown = (*LEARNT, *ALLOCATION)
+    return [metric for metric in case.study.comparisons if metric in shown and case.judgements[metric].direction is not Direction.NONE]
 
 
 def _shifts(case: Case, metrics: Sequence[str], samples: Samples) -> dict[str, Shift]:
@@ -332,7 +332,10 @@ def concluded(experiment: Experiment, functions: Sequence[FunctionFinding], evid
 
 
 def by_machine(
-    functions: list[FunctionFinding], of: Levelled, alone: Callable[[Levelled], Sequence[FunctionFinding]], config: CompareConfig
+    functions: list[FunctionFinding],
+    of: LevelledExperiment,
+    alone: Callable[[LevelledExperiment], Sequence[FunctionFinding]],
+    config: CompareConfig,
 ) -> list[FunctionFinding]:
     """Return the findings with those of single machines, which `alone` makes, where machines disagree."""
     disagreements = disagreeing(functions, config)

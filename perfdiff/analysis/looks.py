@@ -10,11 +10,20 @@ import numpy as np
 from perfdiff.analysis.compare.shares import PRIMARY
 from perfdiff.analysis.compare.study import Decisive
 from perfdiff.analysis.counts.library import departures
-from perfdiff.analysis.counts.work import Work, is_same_work, work_of
+from perfdiff.analysis.counts.work import WorkDifference, is_same_work, work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
-from perfdiff.analysis.gathering import Gathered, at_usual_pace, by_machine, compared, concluded, gathered, known, most_favourable
+from perfdiff.analysis.gathering import (
+    GatheredEvidence,
+    at_usual_pace,
+    by_machine,
+    compared,
+    comparison_context,
+    concluded,
+    gathered,
+    most_favourable,
+)
 from perfdiff.analysis.sums.ledger import Ledger, open_counts
-from perfdiff.analysis.sums.levelling import Levelled, levelled
+from perfdiff.analysis.sums.levelling import LevelledExperiment, levelled
 from perfdiff.analysis.verdicts import settling
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
@@ -76,7 +85,7 @@ def does_same_work(experiment: Experiment, points: int, config: CompareConfig) -
     return is_same_work(_work(experiment, points, config))
 
 
-def _work(experiment: Experiment, points: int, config: CompareConfig) -> Work | None:
+def _work(experiment: Experiment, points: int, config: CompareConfig) -> WorkDifference | None:
     """Return how the counts of an experiment differ, or None if fewer points were counted."""
     return work_of(open_counts(experiment), points, departures(experiment, config))
 
@@ -84,10 +93,10 @@ def _work(experiment: Experiment, points: int, config: CompareConfig) -> Work | 
 class _Look:
     """A look at an experiment at one pace; what was studied of single functions serves all of them together."""
 
-    def __init__(self, of: Levelled, config: CompareConfig) -> None:
+    def __init__(self, of: LevelledExperiment, config: CompareConfig) -> None:
         self._of, self._config = of, config
         self._ledger, self._samples = at_usual_pace(of.experiment, of.samples, config)
-        self._known = known(of, self._ledger, config)
+        self._known = comparison_context(of, self._ledger, config)
         self._studies = Decisive(of.experiment, self._samples, self._ledger, config)
 
     @property
@@ -114,7 +123,7 @@ class _Look:
         functions = by_machine(functions, self._of, lambda part: _Look(part, self._config)._functions()[1], self._config)
         return concluded(self._of.experiment, functions, gathering.evidence, self._config)
 
-    def _functions(self) -> tuple[Gathered, list[FunctionFinding]]:
+    def _functions(self) -> tuple[GatheredEvidence, list[FunctionFinding]]:
         gathering = gathered(self._known, self._studies.studies(self._of.experiment.functions))
         ruling = rule(gathering.cases, gathering.evidence)
         functions = []

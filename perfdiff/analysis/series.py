@@ -33,16 +33,16 @@ class Standing(StrEnum):
 BETTER = (Standing.FASTER, Standing.LESS)
 
 
-class _Judged(Protocol):
+class _WithStanding(Protocol):
     @property
     def standing(self) -> Standing: ...
 
 
-AssertionT = TypeVar("AssertionT", bound=_Judged)
+AssertionT = TypeVar("AssertionT", bound=_WithStanding)
 
 
 @dataclass(frozen=True, slots=True)
-class Checked(Generic[AssertionT]):
+class CheckedAssertions(Generic[AssertionT]):
     """A revision held against what was saved: annotations of functions, or the trends of the revision `saved`.
 
     `unannotated` are the functions that have calls and no annotation.
@@ -75,7 +75,7 @@ class Checked(Generic[AssertionT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ChangePoint:
     """A change point: the cost is another than from the revision `since` on, a timed one at the inputs that `stratum` names, "" for all."""
 
     change: Ratio | ExponentShift
@@ -107,7 +107,7 @@ class Cost:
     value: float
     low: float
     high: float
-    step: Step | None = None
+    step: ChangePoint | None = None
     broken: Claim | None = None
     count: float = 0.0
 
@@ -119,7 +119,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RevisionEntry:
     """A revision: the function's calls in one run of each workload point, and its costs by metric; `reason` says why there are none.
 
     `calls_before` are those of the revision before on the same `machine`, which has a name where there are several.
@@ -134,7 +134,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class FunctionHistory:
     """A function over revisions, oldest first; `reference` are the inputs that costs are told at.
 
     Growth is over `feature`, whose largest value was run at the point called `at`; both are "" where costs are timed.
@@ -142,7 +142,7 @@ class History:
 
     function: str
     file: str
-    entries: tuple[Entry, ...]
+    entries: tuple[RevisionEntry, ...]
     config: CompareConfig
     reference: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[Note | Claim, ...] = ()

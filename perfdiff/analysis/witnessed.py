@@ -20,7 +20,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class OutputAmounts:
     """What several runs wrote to one place; so many `runs` wrote there at all."""
 
     runs: int
@@ -39,9 +39,9 @@ class SideBehaviour:
 
     runs: int
     exit_codes: Mapping[int, int]
-    output: Written
-    errors: Written
-    files: Mapping[str, Written] = field(default_factory=dict)
+    output: OutputAmounts
+    errors: OutputAmounts
+    files: Mapping[str, OutputAmounts] = field(default_factory=dict)
     elsewhere_bytes: Amount | None = None
     leaving: int = 0
     left: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class SideBehaviour:
     concurrency: Concurrency | None = None
 
 
-class DifferenceKind(StrEnum):
+class BehaviourDifferenceKind(StrEnum):
     """In what head's runs do something else than base's."""
 
     EXIT_CODE = "exit-code"
@@ -74,22 +74,22 @@ class DifferenceKind(StrEnum):
 
 _LESS = frozenset(
     (
-        DifferenceKind.EXIT_CODE,
-        DifferenceKind.PROCESSES_LEFT,
-        DifferenceKind.OTHER_INPUTS,
-        DifferenceKind.ERRORS,
-        DifferenceKind.LESS_OUTPUT,
-        DifferenceKind.LESS_FILES,
-        DifferenceKind.LESS_WORK,
+        BehaviourDifferenceKind.EXIT_CODE,
+        BehaviourDifferenceKind.PROCESSES_LEFT,
+        BehaviourDifferenceKind.OTHER_INPUTS,
+        BehaviourDifferenceKind.ERRORS,
+        BehaviourDifferenceKind.LESS_OUTPUT,
+        BehaviourDifferenceKind.LESS_FILES,
+        BehaviourDifferenceKind.LESS_WORK,
     )
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class BehaviourDifference:
     """In what head's runs do something else; what it `says` continues a sentence about head."""
 
-    kind: DifferenceKind
+    kind: BehaviourDifferenceKind
     says: Claim
 
 
@@ -100,5 +100,5 @@ class PointBehaviour:
     point: Point
     base: SideBehaviour
     head: SideBehaviour
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[BehaviourDifference, ...] = ()
     checked: bool = False

@@ -18,7 +18,7 @@ from perfdiff.records.function_names import is_named
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.selections import Selections
     from perfdiff.models.annotation import Annotation
-    from perfdiff.records.recorded import Recorded, Samples
+    from perfdiff.records.recorded import RecordedExperiment, Samples
     from perfdiff.records.schema import FunctionInfo, SampleTable, Side
 
     Learnt = tuple[FunctionInfo, SampleTable, tuple[Annotation, ...]]
@@ -126,7 +126,7 @@ def annotate(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         output.tell(_answer(learnt), output_file, quiet=project.quiet)
 
 
-def _side(recorded: Recorded, chosen: _Chosen | None) -> Side:
+def _side(recorded: RecordedExperiment, chosen: _Chosen | None) -> Side:
     """Return the side to annotate: the one asked for, else base's, else the only one."""
     from perfdiff.records.schema import Side
 
@@ -136,7 +136,7 @@ def _side(recorded: Recorded, chosen: _Chosen | None) -> Side:
     return wanted
 
 
-def _learnt(recorded: Recorded, side: Side, named: Sequence[str], metrics: Sequence[str], seed: int) -> Iterator[Learnt]:
+def _learnt(recorded: RecordedExperiment, side: Side, named: Sequence[str], metrics: Sequence[str], seed: int) -> Iterator[Learnt]:
     """Yield the annotations of each function with the calls that they were learnt from; many are learnt side by side."""
     from perfdiff.engines.tables import chosen, with_tables
     from perfdiff.records.metrics import COUNTED
@@ -177,7 +177,7 @@ def _selections(annotations: Sequence[Annotation], table: SampleTable) -> Iterat
     return (side_by_side(annotation, table) for annotation in annotations)
 
 
-def _functions(recorded: Recorded, named: Sequence[str]) -> list[FunctionInfo]:
+def _functions(recorded: RecordedExperiment, named: Sequence[str]) -> list[FunctionInfo]:
     """Return the functions asked for, or all; raise UsageError where a name means none."""
     functions = recorded.experiment.functions
     for name in named:

@@ -24,14 +24,9 @@ _GROWTH_FORMATS = (options.Format.TEXT, options.Format.MARKDOWN, options.Format.
 _HELP = """
 Find the commit between GOOD and BAD that made something slower, and compare it with its parent.
 
-First the ends are compared: BAD must be slower. Then bisect follows the function that this comparison ranks first, or --function: by
-exact counts of its work if the regression shows in them, otherwise by its time at equal inputs. Each measured commit makes some commits
-more and others less likely to be the culprit; the commit that is expected to tell most is measured next. Commits that do not build or
-run are skipped; commits whose code that runs is the same as a neighbour's need no run. After an interruption, the same command
-continues where it stopped.
-
-With --metric growth, nothing is timed: bisect follows how often the lines of a function run, as `perfdiff trends` counts it, and counts
-each commit once.
+First the ends are compared. Then bisect follows the function that this comparison ranks first, or --function: by exact counts of its work
+if the regression shows in them, otherwise by its time. The commit that is expected to tell most is measured next. After an interruption,
+the same command continues where it stopped. With --metric growth, nothing is timed, and each commit is counted once.
 
 \b
   perfdiff bisect v1.2 main
@@ -91,10 +86,10 @@ def bisect(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         with project.progress() as progress:
             request = requests.request((good, bad), project, overrides, progress)
             from perfdiff.searches import bisecting, growth_bisect
-            from perfdiff.searches.question import Question
+            from perfdiff.searches.question import SearchQuestion
 
             named = functools.partial(is_named, function) if function else None
-            question = Question(request, function, named, metric, confidence, first_parent, tuple(path or ()))
+            question = SearchQuestion(request, function, named, metric, confidence, first_parent, tuple(path or ()))
             outcome: Outcome | None = None
             if by_growth:
                 bisection = growth_bisect.bisect(question, progress)

@@ -17,12 +17,12 @@ from perfdiff.records.remote import place
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.assertion import Assertion
     from perfdiff.analysis.annotations.sweep import Sweep
-    from perfdiff.analysis.series import Checked
+    from perfdiff.analysis.series import CheckedAssertions
     from perfdiff.analysis.trends.assertions import GrowthAssertion, SavedTrends
     from perfdiff.config import CompareConfig
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
     from perfdiff.report.check import AnyChecked
     from perfdiff.request import Request
 
@@ -32,10 +32,9 @@ app = options.application()
 _HELP = """
 Check a revision against saved annotations or trends, without building or running the version that they were learnt from.
 
-FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON, usually kept in git. Check a revision (by default the
-working tree), which is built and run; or, against annotations, samples, as for `perfdiff annotate`. An annotation is violated if calls
-cost more at equal inputs than it says, beyond the smallest effect of interest and beyond chance. Trends are violated if a cluster of
-lines grows by a higher power than it did, or a new cluster by a higher power than all others; nothing is timed.
+FILE is what `perfdiff annotate -o` wrote, or `perfdiff trends -o` as JSON. A revision (by default the working tree) is built and run;
+annotations may be held against samples as well. An annotation is violated if calls cost more at equal inputs than it says; trends are
+violated if a cluster of lines grows by a higher power than it did.
 
 \b
   perfdiff annotate v1.2 -o perf/annotations
@@ -46,8 +45,8 @@ lines grows by a higher power than it did, or a new cluster by a higher power th
   perfdiff check perf/annotations --delay db=2ms
   perfdiff check perf/annotations --sweep db=0..10ms --plot sweep.svg
 
-With --delay, --bandwidth or --failures, a service of the configuration answers late, slowly or not at all while the workloads run.
---sweep runs them at several delays, and reports how often each function passes and for how many of the service's answers it waits.
+With --delay, --bandwidth or --failures, a service answers late, slowly or not at all while the workloads run. --sweep runs them at several
+delays, and tells for how many of the service's answers each function waits.
 
 \b
 Exit codes:
@@ -126,7 +125,7 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         if not isinstance(rules, list):
             _refuse_of_trends(subjects or [], chosen, plot or save, worse)
         with project.progress() as progress:
-            recorded: Recorded | None = None
+            recorded: RecordedExperiment | None = None
             checked: AnyChecked | Sweep
             if isinstance(rules, list):
                 if worse and any(samples.is_samples(place(subject)) for subject in subjects or []):
@@ -146,15 +145,15 @@ def check(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 
 def _held_against(
-    rules: list[Annotation], recorded: Recorded, worse: Worse, limits: CompareConfig, progress: Progress
-) -> Checked[Assertion] | Sweep:
+    rules: list[Annotation], recorded: RecordedExperiment, worse: Worse, limits: CompareConfig, progress: Progress
+) -> CheckedAssertions[Assertion] | Sweep:
     from perfdiff.analysis.annotations.sweep import check_worse
 
     progress.stage("checking", None)
     return check_worse(rules, recorded, links(worse), limits)
 
 
-def _trends_held_against(saved: SavedTrends, asked: Request, progress: Progress) -> Checked[GrowthAssertion]:
+def _trends_held_against(saved: SavedTrends, asked: Request, progress: Progress) -> CheckedAssertions[GrowthAssertion]:
     """Count the places of a revision and hold their trends against saved ones; raise PerfdiffError where that cannot be done."""
     from perfdiff import trending
     from perfdiff.analysis.trends.assertions import check_trends
@@ -178,10 +177,10 @@ def _refuse_of_trends(subjects: list[str], form: CheckForm, other: Path | str | 
 
 def _report(checked: AnyChecked | Sweep) -> Any:
     """Return the module that tells of it: `text`, `answer` and `json_document`."""
-    from perfdiff.analysis.series import Checked
+    from perfdiff.analysis.series import CheckedAssertions
     from perfdiff.report import check, sweep
 
-    return check if isinstance(checked, Checked) else sweep
+    return check if isinstance(checked, CheckedAssertions) else sweep
 
 
 def _written(checked: AnyChecked | Sweep, form: CheckForm, output_file: Path | None) -> str:

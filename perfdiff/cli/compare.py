@@ -18,7 +18,7 @@ from perfdiff.records.remote import place
 if TYPE_CHECKING:
     from perfdiff.outcome import Outcome
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
 
 app = options.application()
 
@@ -27,19 +27,14 @@ _PAIR = 2
 _HELP = """
 Compare two sets of recorded calls, function by function, or of other tools' results or profiles, without sources.
 
-Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` writes it, or Freud's binary logs: a folder with `idcm_*.bin`,
-or one file. Functions are matched by name. If an experiment has two sides, BASE_SAMPLES uses its base and HEAD_SAMPLES its head; the
-same folder given twice is analysed as it was measured. Each run, and each log, is one run for the statistics.
+Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` writes it, or Freud's binary logs. Functions are matched by name.
+Of an experiment with two sides, BASE_SAMPLES uses base and HEAD_SAMPLES head.
 
 Results of other tools are files of Google Benchmark, pytest-benchmark, asv, hyperfine, JMH (JSON), phpbench (XML dump) or Go (text), one
-a side, or a folder of them with a file for each session. Each benchmark at each of its parameters is judged by all its repetitions.
+a side, or a folder of them with a file for each session. Profiles by sampling are folded stacks, text of `perf script`, pprof or
+speedscope, one a side, or a folder of them with a file for each run: which functions take more beside the others, in any language.
 
-Profiles by sampling are folded stacks (py-spy, async-profiler, inferno, …), text of `perf script`, pprof (Go, …) or speedscope, one a side,
-or a folder of them with a file for each run. They tell which functions take more beside the others, in any language, and never that nothing
-is slower.
-
-Alternatively, give folders with parts that `perfdiff record` wrote on any number of hosts: two revisions in them are compared within
-kinds of hosts. --base and --head say which is which; otherwise the order of two folders does, or git if a repository is at hand.
+Or give folders with parts that `perfdiff record` wrote on any number of hosts; --base and --head say which revision is which.
 
 \b
   perfdiff compare lab/v1 lab/v2 -o report.html
@@ -104,7 +99,7 @@ def compare(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         raise typer.Exit(consequences.exit_code(outcome, strict=strict))
 
 
-def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
+def _recorded(wished: Wished, room: Path, progress: Progress) -> RecordedExperiment:
     """Return what the folders or files hold of base and head."""
     if wished.says_so or fleet.is_fleet(wished.folders):
         return fleet.pooled(wished, room, progress)
@@ -127,7 +122,7 @@ def _recorded(wished: Wished, room: Path, progress: Progress) -> Recorded:
     return samples.load_pair(first, second)
 
 
-def compared(recorded: Recorded, overrides: Overrides, progress: Progress) -> Outcome:
+def compared(recorded: RecordedExperiment, overrides: Overrides, progress: Progress) -> Outcome:
     """Compare both sides of what was recorded, by the thresholds that hold where the user stands."""
     config = options.configured(Path.cwd(), overrides)
     from perfdiff.clustered import judges

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from perfdiff.outcome import Outcome
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
 
 
 def check(production: Path | None) -> None:
@@ -45,7 +45,7 @@ def drawn(outcome: Outcome, directory: Path, overrides: Overrides, production: P
 
 
 @contextmanager
-def recorded_in_use(production: Path, seed: int, progress: Progress) -> Iterator[Recorded]:
+def recorded_in_use(production: Path, seed: int, progress: Progress) -> Iterator[RecordedExperiment]:
     """Yield what the recordings in a folder hold, as long as it is asked for."""
     with temporary.folder() as room:
         if fleet.is_fleet([production]):

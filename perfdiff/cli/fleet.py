@@ -11,8 +11,8 @@ from perfdiff.errors import RecordingError, RevisionError, UsageError
 
 if TYPE_CHECKING:
     from perfdiff.progress import Progress
-    from perfdiff.records.fleet import Asked, Fleet, Resolve
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.fleet import Fleet, FleetSelection, Resolve
+    from perfdiff.records.recorded import RecordedExperiment
     from perfdiff.records.remote import Folder
     from perfdiff.revisions.repository import Repository
 
@@ -42,7 +42,7 @@ def is_fleet(folders: Sequence[Folder]) -> bool:
     return any(next(parts.below(folder), None) is not None for folder in folders if isinstance(folder, Path))
 
 
-def pooled(wished: Wished, room: Path, progress: Progress) -> Recorded:
+def pooled(wished: Wished, room: Path, progress: Progress) -> RecordedExperiment:
     """Return all parts that can be compared as one experiment, which lies below `room`; raise UsageError or RecordingError."""
     from perfdiff.records import fleet, pooling, recorded, store
 
@@ -61,7 +61,7 @@ def pooled(wished: Wished, room: Path, progress: Progress) -> Recorded:
     return recorded.load(room / "pooled")
 
 
-def of_one_version(folder: Path, room: Path, seed: int, progress: Progress) -> Recorded:
+def of_one_version(folder: Path, room: Path, seed: int, progress: Progress) -> RecordedExperiment:
     """Return all parts below a folder, whatever revisions they are of, as one side's experiment, which lies below `room`.
 
     Raise UsageError where there are none, RecordingError where they are damaged.
@@ -74,13 +74,13 @@ def of_one_version(folder: Path, room: Path, seed: int, progress: Progress) -> R
     if not parts.parts:
         raise UsageError(f"'{folder}' holds no parts: name what `perfdiff record --to` wrote", slug="samples-missing")
     revision = next(iter(fleet.revisions(parts).values()))
-    chosen = fleet.Chosen({Side.BASE: parts.parts, Side.HEAD: ()}, dict.fromkeys(Side, revision), parts.notes)
+    chosen = fleet.FleetChoice({Side.BASE: parts.parts, Side.HEAD: ()}, dict.fromkeys(Side, revision), parts.notes)
     progress.stage("reading parts", len(parts.parts))
     store.save(room / "in-use", *pooling.pooled(chosen, seed, progress.advance))
     return recorded.load(room / "in-use")
 
 
-def _asked(wished: Wished, folders: Sequence[Path], inventory: Fleet) -> Asked:
+def _asked(wished: Wished, folders: Sequence[Path], inventory: Fleet) -> FleetSelection:
     """Return which parts are compared, with the revisions in an order where the command line does not say it."""
     from perfdiff.records import fleet
 
@@ -88,7 +88,7 @@ def _asked(wished: Wished, folders: Sequence[Path], inventory: Fleet) -> Asked:
     base, head = wished.base, wished.head
     if base is None and head is None:
         base, head = _order_of_folders(folders, inventory) or _order_of_git(repository, inventory) or (None, None)
-    return fleet.Asked(base, head, _labels(wished.labels), wished.pooled, _resolve(repository))
+    return fleet.FleetSelection(base, head, _labels(wished.labels), wished.pooled, _resolve(repository))
 
 
 def _at_hand(directory: Path) -> Repository | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from perfdiff.analysis.annotations.history import Recording
-    from perfdiff.analysis.series import History
+    from perfdiff.analysis.series import FunctionHistory
     from perfdiff.analysis.trends.growth_history import Counted
     from perfdiff.records.relay import Relay
 
@@ -27,15 +27,11 @@ _HELP = """
 Show, revision by revision, how the cost of a function follows from its inputs, what a call costs at typical inputs, how often it is
 called, and where that changed.
 
-REVs are revisions by name, or one range A..B along first parents; by default the last ten commits. Each is built with probes and run
-only once, because recordings are kept. Revisions are recorded one after the other, so times count as changed from 15 % on; exact counts,
-such as allocated bytes, from the smallest effect of interest.
+REVs are revisions by name, or one range A..B along first parents; by default the last ten commits. Each is recorded only once. Times count
+as changed from 15 % on, as revisions are recorded one after the other; exact counts from the smallest effect of interest.
 
-With --metric growth, nothing is timed: the runs of the function's lines are counted once, as by `perfdiff trends`, and the exponent by
-which the counts grow with the inputs is shown.
-
-With --cluster, or if the configuration names a cluster, its workers record several revisions at the same time: each worker a stretch of
-them, and the last revision of the stretch before. So every change is judged by recordings of one machine.
+With --metric growth, nothing is timed: how often the function's lines run is counted, as by `perfdiff trends`. With --cluster, workers
+record several revisions at the same time.
 
 \b
   perfdiff log insert --tags
@@ -101,7 +97,7 @@ def _is_growth(metrics: Sequence[str]) -> bool:
 
 def history_of(
     function: str, recordings: Sequence[Recording], metrics: Sequence[str], config: CompareConfig, relay: Relay | None = None
-) -> History:
+) -> FunctionHistory:
     """Return the history of the one function that is meant; raise UsageError where no revision has it, or the newest several."""
     from perfdiff.analysis.annotations.history import history
 
@@ -110,7 +106,7 @@ def history_of(
     return history(name, file, recordings, metrics, config, relay=relay)
 
 
-def growth_of(function: str, counted: Sequence[Counted], config: CompareConfig) -> History:
+def growth_of(function: str, counted: Sequence[Counted], config: CompareConfig) -> FunctionHistory:
     """Return how what the one function that is meant executes grew; raise as `history_of`, or MeasurementError: `no-feature`."""
     from perfdiff.analysis.trends.growth_history import growth_history
 

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from perfdiff.analysis.annotations.consequences import InUse
-    from perfdiff.analysis.annotations.predicting import Predicted
+    from perfdiff.analysis.annotations.predicting import PredictedCosts
     from perfdiff.analysis.annotations.whatif import CostChange
     from perfdiff.models.annotation import Annotation
     from perfdiff.progress import Progress
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
     from perfdiff.records.schema import FunctionInfo
 
 app = options.application()
@@ -156,7 +156,7 @@ def _holds_annotations(source: Path) -> bool:
     return source.is_file() and source.suffix not in _RECORDED
 
 
-def _recorded(source: str | None, repository: Path, cache: Path, config: Path | None, progress: Progress) -> Recorded:
+def _recorded(source: str | None, repository: Path, cache: Path, config: Path | None, progress: Progress) -> RecordedExperiment:
     if source is not None:
         progress.stage("reading samples", None)
         return samples.load([place(source)])
@@ -166,7 +166,7 @@ def _recorded(source: str | None, repository: Path, cache: Path, config: Path | 
     return recorded
 
 
-def _in_use(production: Path, compared: Recorded, seed: int, progress: Progress) -> InUse:
+def _in_use(production: Path, compared: RecordedExperiment, seed: int, progress: Progress) -> InUse:
     """Weigh a comparison by recordings in a folder; raise UsageError where these have nothing in common with it."""
     from perfdiff.analysis.annotations.production import in_use
 
@@ -175,7 +175,7 @@ def _in_use(production: Path, compared: Recorded, seed: int, progress: Progress)
         return in_use(compared, recorded, seed=seed)
 
 
-def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
+def _by_recording(recorded: RecordedExperiment, wanted: _Wanted, seed: int) -> PredictedCosts:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, predicted
 
     changes = tuple(_change(text, recorded) for text in wanted.changes)
@@ -189,7 +189,7 @@ def _by_recording(recorded: Recorded, wanted: _Wanted, seed: int) -> Predicted:
     return predicted(recorded, PredictionRequest(info, metric, wanted.of_run, wanted.inputs, wanted.workload, changes), seed=seed)
 
 
-def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
+def _by_file(file: Path, wanted: _Wanted, seed: int) -> PredictedCosts:
     from perfdiff.analysis.annotations.predicting import PredictionRequest, by_annotations
 
     rules = saved.load(file)
@@ -199,7 +199,7 @@ def _by_file(file: Path, wanted: _Wanted, seed: int) -> Predicted:
     return by_annotations(rules, PredictionRequest(None, metric, False, wanted.inputs), name, seed=seed)
 
 
-def _change(text: str, recorded: Recorded) -> CostChange:
+def _change(text: str, recorded: RecordedExperiment) -> CostChange:
     """Return the change that a text describes; raise UsageError where it describes none."""
     import numpy as np
 
@@ -224,7 +224,7 @@ def _change(text: str, recorded: Recorded) -> CostChange:
     return CostChange(info.id, factor=value, own=own)
 
 
-def _function(subject: str, recorded: Recorded) -> tuple[FunctionInfo, str]:
+def _function(subject: str, recorded: RecordedExperiment) -> tuple[FunctionInfo, str]:
     """Return the measured function that a subject names, and the metric; raise UsageError where it names none, or several."""
     from perfdiff.analysis.annotations.subjects import named
 

@@ -24,11 +24,10 @@ if TYPE_CHECKING:
 app = options.application()
 
 _HELP = """
-Build a revision with probes and run COMMAND in the built tree as long as it runs: a server, a job. It writes parts: finished folders
-that contain only features and times, no command lines, paths, sources or contents. `perfdiff compare` reads thousands of them.
+Build a revision (by default the working tree) with probes and run COMMAND in the built tree as long as it runs: a server, a job.
 
-The command gets the input, output and signals of `perfdiff record`, which exits with the command's exit code. Without REV, the
-working tree is built.
+It writes parts: finished folders that contain only features and times. `perfdiff compare` reads thousands of them. The command gets the
+input, output and signals of `perfdiff record`, which exits with the command's exit code.
 
 \b
   perfdiff record v1.2 --to /var/lib/perfdiff --label site=lyon -- ./bin/server --port 8080

@@ -15,7 +15,7 @@ from perfdiff.records import remote
 if TYPE_CHECKING:
     from perfdiff.analysis.annotations.history import Recording
     from perfdiff.analysis.trends.growth_history import Counted
-    from perfdiff.records.recorded import Recorded
+    from perfdiff.records.recorded import RecordedExperiment
     from perfdiff.records.relay import Relay
     from perfdiff.records.schema import Revision
     from perfdiff.request import Request
@@ -118,7 +118,7 @@ def _same(wanted: RevisionRange, asked: Request) -> Iterator[tuple[Revision, int
 
 def of_words(
     subjects: Sequence[str], project: groups.ProjectOptions, overrides: Overrides, progress: Progress, *, counts: bool = False
-) -> Recorded:
+) -> RecordedExperiment:
     """Return the samples that the words mean, or measure the revision that they name; with `counts`, in counted runs as well."""
     paths = [remote.place(subject) for subject in subjects]
     if paths and any(samples.is_samples(path) for path in paths):

@@ -13,7 +13,7 @@ from perfdiff.records.remote import Folder, Remote, place
 
 if TYPE_CHECKING:
     from perfdiff.engines.engine import Engine
-    from perfdiff.records.recorded import Recorded, Samples
+    from perfdiff.records.recorded import RecordedExperiment, Samples
     from perfdiff.records.schema import Experiment, SampleTable, Side
 
 _LOGS = "idcm_*.bin"
@@ -25,7 +25,7 @@ def is_samples(path: Folder) -> bool:
     return isinstance(path, Remote) or path.is_file() or (path.is_dir() and (_is_experiment(path) or any(path.rglob(_LOGS))))
 
 
-def load(paths: Sequence[Folder], engine: Engine | None = None) -> Recorded:
+def load(paths: Sequence[Folder], engine: Engine | None = None) -> RecordedExperiment:
     """Return the samples of one version, or an experiment as a whole; raise UsageError where there are none."""
     from perfdiff.condensing import condensed
     from perfdiff.records import log_experiment, recorded
@@ -39,7 +39,7 @@ def load(paths: Sequence[Folder], engine: Engine | None = None) -> Recorded:
     return log_experiment.from_logs({Side.BASE: _logs(paths)})
 
 
-def load_pair(base: Folder, head: Folder) -> Recorded:
+def load_pair(base: Folder, head: Folder) -> RecordedExperiment:
     """Return base's samples against head's; one experiment given twice is taken as it is."""
     from perfdiff.condensing import condensed
     from perfdiff.records import log_experiment, pairing
@@ -59,7 +59,7 @@ def load_pair(base: Folder, head: Folder) -> Recorded:
     return pairing.paired(condensed(base), condensed(head))
 
 
-def profiles(base: Folder, head: Folder) -> Recorded | None:
+def profiles(base: Folder, head: Folder) -> RecordedExperiment | None:
     """Return base's profile by sampling against head's, None where the paths are none; raise UsageError where one alone is."""
     from perfdiff.records.sampled import reading, sides
     from perfdiff.records.schema import Side
@@ -84,7 +84,7 @@ def are_results(base: Folder, head: Folder) -> bool:
     return all(kinds)
 
 
-def results(base: Folder, head: Folder) -> Recorded:
+def results(base: Folder, head: Folder) -> RecordedExperiment:
     """Return base's results of another tool against head's."""
     from perfdiff.records.results import experiment, reading
     from perfdiff.records.schema import Side
@@ -128,7 +128,7 @@ def _unsaved(folder: str | Path, error: OSError) -> UsageError:
     return UsageError(f"samples cannot be saved to '{folder}': {error.strerror or error}", slug=slug)
 
 
-def save(folder: str | Path, recorded: Recorded) -> None:
+def save(folder: str | Path, recorded: RecordedExperiment) -> None:
     """Save what was recorded to a folder or URL that can be read on any machine; raise UsageError where it cannot be written.
 
     Behind a URL tables are in parts, which many may read at a time.
@@ -158,14 +158,14 @@ def _tables(experiment: Experiment, load: Samples) -> Iterator[SampleTable]:
                 yield table
 
 
-def export(folder: Path, recorded: Recorded, side: Side) -> None:
+def export(folder: Path, recorded: RecordedExperiment, side: Side) -> None:
     """Write one side's calls as Freud's logs."""
     from perfdiff.records import log_experiment
 
     log_experiment.to_logs(recorded, side, folder)
 
 
-def _only(recorded: Recorded, table: Folder) -> Recorded:
+def _only(recorded: RecordedExperiment, table: Folder) -> RecordedExperiment:
     """Return the function and the side of an experiment that the name of a table stands for, such as `samples/7-base.parquet`."""
     number, _, side = table.name.removesuffix(".parquet").partition("-")
     functions = tuple(info for info in recorded.experiment.functions if str(info.id) == number)

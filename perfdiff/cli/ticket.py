@@ -94,8 +94,8 @@ def _ticket(outcome: Outcome, asked: Request, uncommitted: Changes | None) -> Ti
     findings = with_texts(without_hosts(outcome.findings, hosts), private)
     whole = uncommitted.patch if uncommitted and len(uncommitted.patch) <= _LARGEST_PATCH else ""
     patch = private(whole)
-    attached = reproduction.Attached(uncommitted.commit, altered=patch != whole) if uncommitted and patch else None
-    again = reproduction.Asked(
+    attached = reproduction.Attachment(uncommitted.commit, altered=patch != whole) if uncommitted and patch else None
+    again = reproduction.ComparisonOrder(
         base=findings.base,
         head=findings.head,
         folder=private(find_repository(asked.repository).folder.as_posix()),

@@ -21,12 +21,12 @@ from perfdiff.cluster.workers import Worker
 from perfdiff.collect.runs import caveats
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Block, Made, Pair, Slot
-from perfdiff.engines.cluster import Cluster as Engine
+from perfdiff.engines.cluster import ClusterEngine as Engine
 from perfdiff.errors import MeasurementError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.site import Recipe, Site, Variant
 from perfdiff.progress import Progress
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine, Note
 from perfdiff.request import Request
@@ -100,7 +100,7 @@ class Crew:
 
     def _fitted(self, recipe: Recipe) -> Variant:
         self.bench.progress.stage("building (timed) on workers", len(self._posts.here))
-        skipped: dict[Skipped, None] = {}
+        skipped: dict[SkippedFunction, None] = {}
         for post, answer in self._posts.ask_all(recipe):
             if isinstance(answer, Fitted):
                 skipped |= dict.fromkeys(answer.skipped)

@@ -22,7 +22,7 @@ from perfdiff.errors import (
     WorkloadError,
 )
 from perfdiff.measuring.site import Recipe
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Environment, Note
 from perfdiff.revisions.bundles import Bundle, Sent, SentFile
 
@@ -94,7 +94,7 @@ class Ready:
 class Fitted:
     """A station that has made the builds with probes; `skipped` are functions whose probes do not compile there."""
 
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFunction, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from perfdiff.cluster.workers import Worker
 from perfdiff.errors import MeasurementError
 from perfdiff.progress import Progress
 from perfdiff.records import recorded
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine
 from perfdiff.request import Request
@@ -41,7 +41,7 @@ class Relaying:
     cache: Path
     progress: Progress
     _on: dict[int, str] = field(default_factory=dict)
-    _made: dict[tuple[str, int], Recorded | str] = field(default_factory=dict)
+    _made: dict[tuple[str, int], RecordedExperiment | str] = field(default_factory=dict)
     _waiting: collections.deque[list[int]] = field(default_factory=collections.deque)  # stretches that nobody has begun
     _doubts: dict[int, tuple[Post[int], Failure]] = field(default_factory=dict)  # revisions that failed, until another worker has tried
     _failure: MeasurementError | None = None
@@ -99,7 +99,7 @@ class Relaying:
             outcome = self._made.get((machine, before))
             if outcome is None:
                 return before
-            if isinstance(outcome, Recorded):
+            if isinstance(outcome, RecordedExperiment):
                 return None
         return None
 
@@ -139,7 +139,7 @@ class Relaying:
         if not (post.rest and post.rest[0] == place):
             return  # a revision before the stretch: whose fault it is, the stretch that it belongs to will tell
         others = [other for other in self.posts.here if other is not post]
-        if any(isinstance(self._made.get((other.name, place)), Recorded) for other in others):
+        if any(isinstance(self._made.get((other.name, place)), RecordedExperiment) for other in others):
             self.posts.leave_out(post, failure)
         elif not self._witnesses(place, post) or any(other.made and (other.name, place) in self._made for other in others):
             self._settle_failed(post, place, failure)
@@ -166,7 +166,7 @@ class Relaying:
         """Return the machines that recorded something, with what each is, in the order of their stretches."""
         machines: dict[str, Machine] = {}
         for (name, _), outcome in sorted(self._made.items(), key=lambda item: item[0][1]):
-            if isinstance(outcome, Recorded) and name in self._on.values():
+            if isinstance(outcome, RecordedExperiment) and name in self._on.values():
                 machines.setdefault(name, Machine(name, outcome.experiment.environment))
         return tuple(machines.values())
 
@@ -179,10 +179,10 @@ def stretches(revisions: int, workers: int) -> list[list[int]]:
     return [list(range(begin, end)) for begin, end in zip([0, *ends], ends, strict=False)]
 
 
-def _loaded(delivery: Delivery, machine: str, pin: Pin, cache: Path) -> Recorded:
+def _loaded(delivery: Delivery, machine: str, pin: Pin, cache: Path) -> RecordedExperiment:
     """Keep what a machine recorded of a revision in the cache, and return it; raise RecordingError where it is damaged."""
     key = hashlib.blake2b(f"{delivery.key} {machine}".encode(), digest_size=16).hexdigest()
-    folder = storage.experiment(cache, storage.Asked(key, pin.revision, pin.revision, ()))
+    folder = storage.experiment(cache, storage.CachedComparison(key, pin.revision, pin.revision, ()))
     kept(delivery, folder, machine)
     delivered = recorded.load(folder)
     return replace(delivered, experiment=replace(delivered.experiment, base=pin.revision, head=pin.revision))  # by the names asked for now

@@ -197,7 +197,7 @@ class _RevisionRecorder:
         pins = [sent.pinned(self.repository) for sent in revisions]
         pair, sides = PinnedPair(pins[0], pins[-1]), tuple(Side)[: len(pins)]
         request = replace(self.request, revisions=tuple(pin.revision.rev for pin in pins))
-        asked = storage.Asked(experiment_key(request, pair, sides), pair.base.revision, pair.head.revision, ())
+        asked = storage.CachedComparison(experiment_key(request, pair, sides), pair.base.revision, pair.head.revision, ())
         folder = storage.experiment(request.cache, asked)
         if not self._is_kept(folder):
             self._asked += 1

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from perfdiff.config import Link, ServiceConfig, WorkloadConfig
+from perfdiff.config import ServiceConfig, ServiceLink, WorkloadConfig
 from perfdiff.errors import ConfigError, UsageError
 
 _SECONDS = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -40,9 +40,9 @@ class Worse:
         return bool(self.delays or self.bandwidths or self.failures or self.sweep)
 
 
-def links(worse: Worse) -> tuple[Link, ...]:
+def links(worse: Worse) -> tuple[ServiceLink, ...]:
     """Return the links that options ask for, one a service; raise UsageError where a word cannot be read."""
-    by_service: dict[str, Link] = {}
+    by_service: dict[str, ServiceLink] = {}
     for option, words, read in (
         ("--delay", worse.delays, _delay),
         ("--bandwidth", worse.bandwidths, _bandwidth),
@@ -55,7 +55,7 @@ def links(worse: Worse) -> tuple[Link, ...]:
             if changes is None:
                 raise UsageError(f"{option} '{word}': {_EXAMPLES[option]}", slug="bad-link")
             name = service.strip()
-            by_service[name] = replace(by_service.get(name, Link(name)), **changes)
+            by_service[name] = replace(by_service.get(name, ServiceLink(name)), **changes)
     for link in by_service.values():
         if link.delays_ms and link.delay_s:
             raise UsageError(f"service {link.service} has both --delay and --sweep: a sweep sets its delays", slug="bad-link")
@@ -113,7 +113,7 @@ def _seconds(number: str, unit: str) -> float:
     return round(float(number) * _SECONDS[unit], _PLACES)
 
 
-def require_services(asked: Sequence[Link], services: Sequence[ServiceConfig]) -> None:
+def require_services(asked: Sequence[ServiceLink], services: Sequence[ServiceConfig]) -> None:
     """Raise UsageError where a link names no service."""
     names = [service.name for service in services]
     for link in asked:
@@ -122,12 +122,12 @@ def require_services(asked: Sequence[Link], services: Sequence[ServiceConfig]) -
             raise UsageError(f"no service is named '{link.service}'; {there}", slug="bad-link")
 
 
-def swept(workloads: Sequence[WorkloadConfig], asked: Sequence[Link]) -> tuple[WorkloadConfig, ...]:
+def swept(workloads: Sequence[WorkloadConfig], asked: Sequence[ServiceLink]) -> tuple[WorkloadConfig, ...]:
     """Return workloads with a point for each delay of a sweep; raise ConfigError where one has a parameter of its name."""
     return tuple(_with_delays(workload, asked) for workload in workloads)
 
 
-def _with_delays(workload: WorkloadConfig, asked: Sequence[Link]) -> WorkloadConfig:
+def _with_delays(workload: WorkloadConfig, asked: Sequence[ServiceLink]) -> WorkloadConfig:
     extra = {
         link.parameter: link.delays_ms
         for link in asked

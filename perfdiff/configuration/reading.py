@@ -16,10 +16,10 @@ from perfdiff.config import (
     CompareConfig,
     Config,
     CountersConfig,
-    Link,
     MeasureConfig,
     ProbeConfig,
     ServiceConfig,
+    ServiceLink,
     WorkloadConfig,
 )
 from perfdiff.configuration import (
@@ -108,7 +108,7 @@ class _ReadProject:
     measuring: bool
     values: Mapping[str, dict[str, Any]]
     services: tuple[ServiceConfig, ...]
-    links: tuple[Link, ...]
+    links: tuple[ServiceLink, ...]
 
     def config(self, chosen: tuple[WorkloadConfig, ...]) -> Config:
         """Return the configuration with these workloads; raise ConfigError where they cannot be run, or nothing says what to build."""

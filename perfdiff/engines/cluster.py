@@ -30,7 +30,7 @@ _ALONE = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class ClusterEngine:
     """The engine of many machines. The client, a `distributed.Client`, is its owner's, who closes it.
 
     `workers` are the addresses of those that take part, all where none is named.

@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.processes import Processes
 from perfdiff.engines.serial import Serial
-from perfdiff.records.recorded import Held, Samples
+from perfdiff.records.recorded import Samples, TablesInMemory
 from perfdiff.records.schema import Side
 
 # A loader that is larger holds tables itself.
@@ -29,7 +29,7 @@ def with_tables(engine: Engine, batches: Sequence[Sequence[int]], samples: Sampl
     if isinstance(engine, Serial) or not batches:
         return (samples for _ in batches)
     if not _is_small(samples) or not engine.agree(functools.partial(_seal, samples, batches[0][0])):
-        return (_held(samples, batch) for batch in batches)
+        return (_in_memory(samples, batch) for batch in batches)
     return (samples for _ in batches)
 
 
@@ -40,9 +40,9 @@ def _is_small(samples: Samples) -> bool:
     return len(dumps(samples)) <= _PATH_BYTES
 
 
-def _held(samples: Samples, functions: Sequence[int]) -> Held:
+def _in_memory(samples: Samples, functions: Sequence[int]) -> TablesInMemory:
     """Return a loader that has the tables of some functions with it."""
-    return Held(table for function in functions for side in Side if (table := samples(function, side)) is not None)
+    return TablesInMemory(table for function in functions for side in Side if (table := samples(function, side)) is not None)
 
 
 def _seal(samples: Callable[[int, Side], object], function: int) -> str:

@@ -98,6 +98,11 @@ class Packs:
         differing = {name: places for name, places in all_differing(base.tree, head.tree) if name in met}
         return tuple(name for pack in self._serving(head) for name in pack.absent(base, head, differing))
 
+    def unfollowed(self, base: PlainBuild, head: PlainBuild, met: Collection[str] | None) -> tuple[str, ...]:
+        """Return which files that differ pin other versions of what runs use, where both builds have one and the same."""
+        differing = dict(all_differing(base.tree, head.tree))
+        return tuple(name for pack in self._serving(head) for name in pack.unfollowed(base, head, differing, met))
+
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the code of two plain builds whose functions are `pairs`, as it is run."""
         serving = [pack for pack in self._all if pack in (*self._serving(base), *self._serving(head))]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
-from perfdiff.records.differences import ChangeReason, Entity, Skipped
+from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.places import Place
@@ -162,7 +162,7 @@ class Program:
 
     functions: Mapping[str, FunctionDefinition]
     declarations: Mapping[str, Declaration]
-    problems: tuple[Skipped, ...]
+    problems: tuple[SkippedFunction, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +379,12 @@ class Language(Protocol):
 
     def absent(self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:
         """Return what `differing` files use where there is any, and that the user has by hand and the builds have not."""
+        return ()
+
+    def unfollowed(
+        self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
+    ) -> tuple[str, ...]:
+        """Return which files pin other versions of what both builds have alike, and runs `met` outside of the trees (None: not known)."""
         return ()
 
     def same_code(

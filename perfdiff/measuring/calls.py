@@ -16,7 +16,7 @@ from perfdiff.collect.runs.schedule import Block
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import PairMaker
 from perfdiff.measuring.site import Recipe
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Point, Run
 
 FIRST_LOOK = 5  # blocks before the first look at the findings: five runs a side is the least the comparison can work with
@@ -36,7 +36,7 @@ class TimedCalls:
     runs: list[Run] = field(default_factory=list)
     incomplete: list[Run] = field(default_factory=list)  # processes of these left no whole recording
     assembly: Assembly = field(default_factory=lambda: Assembly({}, {}))
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedFunction, ...] = ()
 
     def make(self, recipe: Recipe, budget_s: float, is_settled: Callable[[Sequence[Run]], bool]) -> None:
         """Run the builds of a recipe in interleaved blocks until the findings are settled by the runs so far, or there are enough."""

@@ -19,8 +19,8 @@ from perfdiff.collect.runs.targets import Target
 from perfdiff.deadline import CutShortError
 from perfdiff.measuring.wholepairs import WholePairs
 from perfdiff.progress import Stopwatch
-from perfdiff.records.recorded import Recorded, nothing
-from perfdiff.records.schema import Compared, Edges, Experiment, Note, Phase, Point, Revision, Run, Side, Totals
+from perfdiff.records.recorded import RecordedExperiment, nothing
+from perfdiff.records.schema import ComparedUnit, Edges, Experiment, Note, Phase, Point, Revision, Run, Side, Totals
 from perfdiff.request import Request
 
 
@@ -72,7 +72,7 @@ class CommandPairs:
             yield Made(slots, list(self.collector.collect(slots, self.progress.advance)), time.monotonic() - started)
 
 
-def measured(bench: CommandBench) -> Recorded:
+def measured(bench: CommandBench) -> RecordedExperiment:
     """Return runs of both commands, in pairs until every point is decided, or the time is over.
 
     Raise WorkloadError where a command fails, CutShortError where nothing is known yet.
@@ -90,7 +90,7 @@ def measured(bench: CommandBench) -> Recorded:
     notes += caveats.processes_stay(processes.staying())
     if deadline.is_cut:
         notes.append(caveats.cut_short(deadline, bench.progress.current, ()))
-    return Recorded(_experiment(bench, runs, notes), nothing)
+    return RecordedExperiment(_experiment(bench, runs, notes), nothing)
 
 
 def _experiment(bench: CommandBench, runs: Sequence[Run], notes: Sequence[Note]) -> Experiment:
@@ -110,5 +110,5 @@ def _experiment(bench: CommandBench, runs: Sequence[Run], notes: Sequence[Note])
         notes=tuple(notes),
         stages=bench.progress.seconds,
         ended_by=bench.request.deadline.ended_by,
-        compared=Compared.COMMANDS,
+        compared=ComparedUnit.COMMANDS,
     )

@@ -8,7 +8,7 @@ from perfdiff.analysis import looks
 from perfdiff.analysis.findings import Findings
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.config import CompareConfig
-from perfdiff.records.recorded import Held
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.schema import Experiment
 
 
@@ -23,7 +23,7 @@ class Looking:
 
     def is_settled(self, experiment: Experiment, calls: Assembly) -> bool:
         """Return whether more probed runs cannot change the answer; the look ends at the first function whose verdict they could change."""
-        glance = looks.glance(experiment, Held(calls.tables()), self.config, self._open)
+        glance = looks.glance(experiment, TablesInMemory(calls.tables()), self.config, self._open)
         self._open = glance.keeps_open
         if glance.findings is not None:
             self._findings, self._runs = glance.findings, len(experiment.runs)
@@ -32,5 +32,5 @@ class Looking:
     def findings(self, experiment: Experiment, calls: Assembly) -> Findings:
         """Return the findings so far, from the last look if no run was made since: a look at a large program takes seconds."""
         if self._findings is None or self._runs != len(experiment.runs):
-            self._findings, self._runs = looks.look(experiment, Held(calls.tables()), self.config), len(experiment.runs)
+            self._findings, self._runs = looks.look(experiment, TablesInMemory(calls.tables()), self.config), len(experiment.runs)
         return self._findings

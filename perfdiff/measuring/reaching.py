@@ -257,7 +257,7 @@ class Reaching:
         probeable = subjects.probeable(head.request.config.probes.exclude)
         self._probes = {side: subjects.survey_probes(side, probeable) for side in head.sides}
         built = head.workshop.probed(Phase.SURVEY, self._probes, self.site.plain)
-        self._targets = head.workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), self._probes)
+        self._targets = head.workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.ProbePlan.tally()), self._probes)
         self.bench.progress.stage("looking which cases reach the change", None)
 
     def _file(self, case: SuiteCase) -> Path:

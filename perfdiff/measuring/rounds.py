@@ -29,7 +29,7 @@ from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side, Totals
-from perfdiff.records.uncompared import Difference
+from perfdiff.records.uncompared import ComparisonGap
 
 SHOWN_POINTS = 3  # that a sentence lists before it only counts
 FEWEST_TO_CHOOSE = 1 + 1 + counting.LEAST_ROUNDS  # one that counts calls, one that times them, and what makes use of the choice
@@ -55,7 +55,7 @@ class Rounds:
     _lines: PlaceExperiment | None = None
     _met: tuple[str, ...] = ()
     _outside: tuple[str, ...] = ()
-    _uncompared: tuple[Difference, ...] = ()
+    _uncompared: tuple[ComparisonGap, ...] = ()
 
     def __post_init__(self, makers: Makers) -> None:
         self._telling = self.bench.points

@@ -13,10 +13,10 @@ from perfdiff.collect.hosts import machine
 from perfdiff.collect.runs.targets import Targets
 from perfdiff.languages.protocol import CodeComparison
 from perfdiff.records import plan
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Environment, Folded, Note, Run, Side
+from perfdiff.records.schema import Environment, FoldedFunction, Note, Run, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Site:
     subjects: Subjects
     plain: Mapping[Side, Built]
     toolchain: Toolchain
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFunction, ...]
     notes: tuple[Note, ...]
     targets: Targets
     selection: ProbeSelection = field(default_factory=ProbeSelection)
     measured: frozenset[int] = frozenset()
-    folded: tuple[Folded, ...] = ()
+    folded: tuple[FoldedFunction, ...] = ()
     steering: Mapping[str, str] = field(default_factory=dict)
     slowdown: float = 1.0  # of counted runs, as a rule
     code: CodeComparison | None = None  # of two sides
@@ -66,7 +66,7 @@ class Variant:
     probes: Probes
     targets: Targets
     built: Mapping[Side, Built]
-    skipped: tuple[Skipped, ...] = ()
+    skipped: tuple[SkippedFunction, ...] = ()
     notes: tuple[Note, ...] = ()
 
     @property
@@ -80,6 +80,6 @@ class Recipe:
     """The recipe of timed builds, for this machine or another one that has the same plain builds, of which runs use what is `used`."""
 
     probes: Probes
-    modes: Mapping[int, plan.Entry]
+    modes: Mapping[int, plan.ProbePlan]
     steering: Mapping[str, str]
     used: frozenset[str] = frozenset()

@@ -87,13 +87,13 @@ def _survey(
     workshop = bench.workshop
     probes = {side: site.subjects.survey_probes(side, probeable) for side in bench.sides}
     built = workshop.probed(Phase.SURVEY, probes, site.plain)
-    tallying = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.Entry.tally()), probes)
+    tallying = workshop.targets(Phase.SURVEY, built, dict.fromkeys(probeable, plan.ProbePlan.tally()), probes)
     sampled, costs = site.subjects.sampled_in_survey(probeable), _probe_costs(bench, site).values()
 
     def timing(counted: Tally, point: int) -> Targets:
         rates = counted.rates(point, costs)
         often = {id_: rates.get(id_, Rate(1)) for id_ in probeable}
-        modes = {id_: plan.Entry.survey(sampled=id_ in sampled).paced(**rate._asdict()) for id_, rate in often.items()}
+        modes = {id_: plan.ProbePlan.survey(sampled=id_ in sampled).paced(**rate._asdict()) for id_, rate in often.items()}
         return workshop.targets(Phase.SURVEY, built, modes, probes)
 
     collector = bench.collector({**site.targets, **tallying})

@@ -16,56 +16,59 @@ from perfdiff.languages import kept_files
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.circumstances import by_hand, followed
 from perfdiff.measuring.later import took_ns
+from perfdiff.measuring.outside import Met
 from perfdiff.measuring.site import Site
 from perfdiff.measuring.unaltered import is_compiled, laid_out
 from perfdiff.records.schema import Phase, Point, Run, Side
-from perfdiff.records.uncompared import Difference, Uncompared
+from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
 _OF_GIT = ".git/"
 _PAIRS = 5  # of runs with a single call, of which head's must each take longer: by chance one of 32 do
 _MOST = 3  # workloads whose single calls are looked at
 
 
-def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Collection[str], waiting: Sequence[Point]) -> tuple[Difference, ...]:
+def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Met, waiting: Sequence[Point]) -> tuple[ComparisonGap, ...]:
     """Return what differs and is not compared; runs in other circumstances are made where nothing else is.
 
-    `runs` are those so far, `met` files of the trees that runs met, and at the points `waiting` head waits longer for services outside
+    `runs` are those so far, `met` is what they met, and at the points `waiting` head waits longer for services outside
     the revisions.
     """
     return tuple(_differences(bench, site, met, waiting)) or tuple(_in_other_circumstances(bench, site, runs))
 
 
-def _differences(bench: Bench, site: Site, met: Collection[str], waiting: Sequence[Point]) -> Iterator[Difference]:
+def _differences(bench: Bench, site: Site, met: Met, waiting: Sequence[Point]) -> Iterator[ComparisonGap]:
     if dirty := bench.pins.dirty:
-        yield Difference(Uncompared.SUBMODULE, dirty)
+        yield ComparisonGap(UncomparedReason.SUBMODULE, dirty)
     base, head = bench.pins.base, bench.pins.head
-    if base.tree == head.tree and base.commit != head.commit and any(name.startswith(_OF_GIT) for name in met):
-        yield Difference(Uncompared.COMMIT, (base.commit, head.commit))
-    if names := bench.packs.absent(site.plain[Side.BASE], site.plain[Side.HEAD], met):
-        yield Difference(Uncompared.ABSENT, names)
-    if names := _in_the_checkout_alone(bench, site, met):
-        yield Difference(Uncompared.CHECKOUT, names)
+    if base.tree == head.tree and base.commit != head.commit and any(name.startswith(_OF_GIT) for name in met.in_trees):
+        yield ComparisonGap(UncomparedReason.COMMIT, (base.commit, head.commit))
+    if names := bench.packs.absent(site.plain[Side.BASE], site.plain[Side.HEAD], met.in_trees):
+        yield ComparisonGap(UncomparedReason.ABSENT, names)
+    if names := bench.packs.unfollowed(site.plain[Side.BASE], site.plain[Side.HEAD], met.elsewhere):
+        yield ComparisonGap(UncomparedReason.PINS, names)
+    if names := _in_the_checkout_alone(bench, site, met.in_trees):
+        yield ComparisonGap(UncomparedReason.CHECKOUT, names)
     guessed_from = bench.request.config.build_guessed_from
     if guessed_from and (files := decided(guessed_from, [site.plain[side].tree for side in Side])):
-        yield Difference(Uncompared.BUILD, files)
+        yield ComparisonGap(UncomparedReason.BUILD, files)
     if site.failing:
-        yield Difference(Uncompared.FAILING, site.failing)
+        yield ComparisonGap(UncomparedReason.FAILING, site.failing)
     if waiting and (files := tuple(sorted(laid_out(bench, site, waiting[0])))):
-        yield Difference(Uncompared.SETUP, files)
+        yield ComparisonGap(UncomparedReason.SETUP, files)
     if slower := tuple(_slower_once(bench, site)):
-        yield Difference(Uncompared.FIRST, slower)
+        yield ComparisonGap(UncomparedReason.FIRST, slower)
 
 
-def _in_other_circumstances(bench: Bench, site: Site, runs: Sequence[Run]) -> Iterator[Difference]:
+def _in_other_circumstances(bench: Bench, site: Site, runs: Sequence[Run]) -> Iterator[ComparisonGap]:
     for tried, slower, failing in (
-        (followed, Uncompared.SUCCESSION, Uncompared.REPEATED),
-        (by_hand, Uncompared.BY_HAND, Uncompared.FAILING_BY_HAND),
+        (followed, UncomparedReason.SUCCESSION, UncomparedReason.REPEATED),
+        (by_hand, UncomparedReason.BY_HAND, UncomparedReason.FAILING_BY_HAND),
     ):
         seen = tried(bench, site, runs)
         if seen.slower:
-            yield Difference(slower, seen.slower, seen.ratio)
+            yield ComparisonGap(slower, seen.slower, seen.ratio)
         if seen.failing:
-            yield Difference(failing, seen.failing)
+            yield ComparisonGap(failing, seen.failing)
 
 
 def _in_the_checkout_alone(bench: Bench, site: Site, met: Collection[str]) -> tuple[str, ...]:

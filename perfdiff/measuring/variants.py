@@ -42,21 +42,21 @@ def followed(bench: Bench, recipe: Recipe, site: Site) -> Variant:
 
 def census(bench: Bench, site: Site) -> Variant:
     """Build all sides over the software PMU with all probes, which only count calls."""
-    return _counting(bench, site, census_probes(bench, site), plan.Entry.calls())
+    return _counting(bench, site, census_probes(bench, site), plan.ProbePlan.calls())
 
 
 def counting_apart(bench: Bench, variant: Variant, functions: Collection[int]) -> Variant:
     """Return the same builds with separate counts for the calls of some functions, and other probes switched off."""
-    return replace(variant, targets=_counted_targets(bench, variant.built, variant.probes, dict.fromkeys(functions, plan.Entry.sums())))
+    return replace(variant, targets=_counted_targets(bench, variant.built, variant.probes, dict.fromkeys(functions, plan.ProbePlan.sums())))
 
 
 def counted(bench: Bench, site: Site) -> Variant:
     """Build all sides over the software PMU with the chosen probes."""
     probes = {side: site.subjects.counted_probes(side, site.selection.choices, site.selection.folds) for side in bench.sides}
-    return _counting(bench, site, probes, plan.Entry.counted(reservoir=bench.reservoir))
+    return _counting(bench, site, probes, plan.ProbePlan.counted(reservoir=bench.reservoir))
 
 
-def _counting(bench: Bench, site: Site, probes: Probes, entry: plan.Entry) -> Variant:
+def _counting(bench: Bench, site: Site, probes: Probes, entry: plan.ProbePlan) -> Variant:
     """Build all sides over the software PMU; a build that fails costs the counts, not the comparison."""
     config = bench.request.config
     probes = {side: bench.packs.countable(entries) for side, entries in probes.items()}
@@ -81,7 +81,7 @@ def placed(bench: Bench, site: Site, files: Collection[str] | None = None) -> Va
         return Variant({}, {}, {}, notes=(placing.failed(str(error)),))
 
 
-def _counted_targets(bench: Bench, built: Mapping[Side, Built], probes: Probes, entries: Mapping[int, plan.Entry]) -> Targets:
+def _counted_targets(bench: Bench, built: Mapping[Side, Built], probes: Probes, entries: Mapping[int, plan.ProbePlan]) -> Targets:
     steering = counting.steering(bench.request.config.counters, bench.request.environment)
     return bench.workshop.targets(Phase.COUNTED, built, entries, probes, steering)
 

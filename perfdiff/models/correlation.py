@@ -49,7 +49,7 @@ class CorrelationKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class CorrelationSelection:
     """What the paper's steps make of one metric of a function.
 
     `pcc` is the correlation of `feature`, or the highest that was seen where none is above the threshold; None where no feature varies.
@@ -85,7 +85,7 @@ class _Costs:
     lowest: tuple[str, float] | None = None
 
 
-def select(table: SampleTable, metric: str, *, function: str = "") -> Selection:
+def select(table: SampleTable, metric: str, *, function: str = "") -> CorrelationSelection:
     """Return what the paper's method selects for a metric; ValueError where no call has it.
 
     Step by step: the feature of the highest correlation, if above `LEAST_PCC`; a polynomial of the lowest degree whose relative error is at
@@ -111,14 +111,12 @@ def select(table: SampleTable, metric: str, *, function: str = "") -> Selection:
     return _clustered(seen, error)
 
 
-def _correlated(seen: _Costs, columns: Mapping[str, Floats]) -> _Costs:
-    pcc_by_feature = dict(_correlations(columns, seen.cost))
-    if not pcc_by_feature:
-        return seen
-    best, lowest = max(pcc_by_feature, key=pcc_by_feature.__getitem__), min(pcc_by_feature, key=pcc_by_feature.__getitem__)
-    return replace(
-        seen, best=best, pcc=pcc_by_feature[best], lowest=(lowest, pcc_by_feature[lowest]) if pcc_by_feature[lowest] < 0 else None
-    )
+def _correlated(costs: _Costs, columns: Mapping[str, Floats]) -> _Costs:
+    pcc = dict(_correlations(columns, costs.cost))
+    if not pcc:
+        return costs
+    best, lowest = max(pcc, key=pcc.__getitem__), min(pcc, key=pcc.__getitem__)
+    return replace(costs, best=best, pcc=pcc[best], lowest=(lowest, pcc[lowest]) if pcc[lowest] < 0 else None)
 
 
 def _features(table: SampleTable) -> dict[str, Floats]:
@@ -158,36 +156,36 @@ def _relative(residuals: Floats, cost: Floats) -> float:
     return float(np.sqrt(np.mean((residuals / scale) ** 2))) if scale else 0.0
 
 
-def _regressed(seen: _Costs, column: Floats) -> Selection:
+def _regressed(costs: _Costs, column: Floats) -> CorrelationSelection:
     """Return the polynomial of the lowest degree that is exact enough, else that of the smallest error."""
     finite = np.isfinite(column)
-    x, y = column[finite], seen.cost[finite]
+    x, y = column[finite], costs.cost[finite]
     distinct = len(np.unique(x))
-    tried = [_polynomial(seen, x, y, degree) for degree in DEGREES if degree < distinct]
+    tried = [_polynomial(costs, x, y, degree) for degree in DEGREES if degree < distinct]
     enough = [polynomial for polynomial in tried if polynomial.error <= MOST_ERROR]
     return enough[0] if enough else min(tried, key=lambda polynomial: polynomial.error)
 
 
-def _polynomial(seen: _Costs, x: Floats, y: Floats, degree: int) -> Selection:
-    assert seen.best is not None, "a polynomial has a feature"
+def _polynomial(costs: _Costs, x: Floats, y: Floats, degree: int) -> CorrelationSelection:
+    assert costs.best is not None, "a polynomial has a feature"
     scale = float(np.abs(x).max())
     powers = np.column_stack([(x / scale) ** power for power in range(degree + 1)])
     solution = rounded_coefficients(powers, np.asarray(np.linalg.lstsq(powers, y, rcond=None)[0], dtype=np.float64))
     solution[np.abs(solution) <= _EQUAL * np.abs(y).max()] = 0.0
     residuals = y - powers @ solution
-    factors: list[Factors] = [(), *(((seen.best, _FACTORS[power - 1]),) for power in range(1, degree + 1))]
+    factors: list[Factors] = [(), *(((costs.best, _FACTORS[power - 1]),) for power in range(1, degree + 1))]
     terms = tuple(Term(float(value) / scale**power, factors[power]) for power, value in enumerate(solution))
     kind = _kind(solution, degree, float(x.min()) / scale, float(x.max()) / scale)
     cost_class = (CostClass.LINEAR, CostClass.QUADRATIC, CostClass.CUBIC)[degree - 1]
     scope = Scope(cost_class, terms, _sigma(residuals, y), 1.0, len(y))
     annotation = replace(
-        _annotation(seen, cost_class, (scope,)),
-        features=(seen.best,),
-        ranges={seen.best: (float(x.min()), float(x.max()))},
+        _annotation(costs, cost_class, (scope,)),
+        features=(costs.best,),
+        ranges={costs.best: (float(x.min()), float(x.max()))},
         r2=six_digits(_explained(residuals, y)),
         n=len(y),
     )
-    return Selection(kind, annotation, seen.best, seen.pcc, degree, _relative(residuals, y), seen.best)
+    return CorrelationSelection(kind, annotation, costs.best, costs.pcc, degree, _relative(residuals, y), costs.best)
 
 
 def _sigma(residuals: Floats, cost: Floats) -> float:
@@ -212,18 +210,22 @@ def _explained(residuals: Floats, cost: Floats) -> float:
     return 1.0 - float(np.sum(residuals**2)) / total if total else 0.0
 
 
-def _constant(seen: _Costs) -> Selection:
-    scope = _cluster(seen.cost, len(seen.cost))
-    annotation = _annotation(seen, CostClass.CONSTANT, (scope,))
-    return Selection(CorrelationKind.CONSTANT, annotation, None, seen.pcc, 0, _relative(seen.cost - seen.cost.mean(), seen.cost), seen.best)
+def _constant(costs: _Costs) -> CorrelationSelection:
+    scope = _cluster(costs.cost, len(costs.cost))
+    annotation = _annotation(costs, CostClass.CONSTANT, (scope,))
+    return CorrelationSelection(
+        CorrelationKind.CONSTANT, annotation, None, costs.pcc, 0, _relative(costs.cost - costs.cost.mean(), costs.cost), costs.best
+    )
 
 
-def _clustered(seen: _Costs, polynomial_error: float | None) -> Selection:
-    parts = clusters(np.sort(seen.cost))
-    scopes = tuple(_cluster(part, len(seen.cost)) for part in parts)
-    annotation = _annotation(seen, CostClass.MIXTURE if len(scopes) > 1 else CostClass.CONSTANT, scopes)
-    error = _relative(np.concatenate([part - part.mean() for part in parts]), seen.cost)
-    return Selection(CorrelationKind.UNCORRELATED, annotation, None, seen.pcc, 0, error, seen.best, seen.lowest, polynomial_error)
+def _clustered(costs: _Costs, polynomial_error: float | None) -> CorrelationSelection:
+    parts = clusters(np.sort(costs.cost))
+    scopes = tuple(_cluster(part, len(costs.cost)) for part in parts)
+    annotation = _annotation(costs, CostClass.MIXTURE if len(scopes) > 1 else CostClass.CONSTANT, scopes)
+    error = _relative(np.concatenate([part - part.mean() for part in parts]), costs.cost)
+    return CorrelationSelection(
+        CorrelationKind.UNCORRELATED, annotation, None, costs.pcc, 0, error, costs.best, costs.lowest, polynomial_error
+    )
 
 
 def _cluster(costs: Floats, calls: int) -> Scope:
@@ -295,5 +297,5 @@ def _settled(ordered: Floats, sums: Floats, borders: list[int]) -> list[int]:
     return borders
 
 
-def _annotation(seen: _Costs, cost_class: CostClass, scopes: tuple[Scope, ...]) -> Annotation:
-    return Annotation(seen.function, seen.metric, cost_class, scopes, (), {}, {}, 0.0, float("nan"), len(seen.cost))
+def _annotation(costs: _Costs, cost_class: CostClass, scopes: tuple[Scope, ...]) -> Annotation:
+    return Annotation(costs.function, costs.metric, cost_class, scopes, (), {}, {}, 0.0, float("nan"), len(costs.cost))

@@ -23,7 +23,7 @@ _Terms = list[tuple[Decimal, Factors]]
 _Tail = tuple[str, Decimal] | None  # `Exp` or `Binom` at the end of a sum, with the factor before it
 
 
-class Costs:
+class CostReader:
     """Reads costs; `operand` takes a feature and returns its name, `measure` takes an amount of the metric."""
 
     def __init__(self, reader: Reader, operand: Callable[[], str], measure: Callable[[], Decimal]) -> None:

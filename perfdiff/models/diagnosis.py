@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfdiff.models.noise import NORMAL_MAD
-from perfdiff.models.relative import Costs, even, products_of_powers
+from perfdiff.models.relative import CostMatrix, even, products_of_powers
 from perfdiff.records.schema import Floats
 
 CURVED = "curved: a lower-order term or a logarithm"
@@ -32,13 +32,13 @@ def diagnoses(feature: str, x: Floats, costs: Floats) -> tuple[str, ...]:
     enough = prepared.n >= FEWEST_POINTS
     by_cost = [""] * len(costs)
     if enough.any():
-        texts = _told(feature, np.log(np.where(usable, x, 1.0)), prepared.rows(enough))
+        texts = _texts(feature, np.log(np.where(usable, x, 1.0)), prepared.rows(enough))
         for place, said in zip(np.flatnonzero(enough), texts, strict=True):
             by_cost[place] = said
     return tuple(by_cost)
 
 
-def _told(feature: str, logs: Floats, costs: Costs) -> list[str]:
+def _texts(feature: str, logs: Floats, costs: CostMatrix) -> list[str]:
     centred = (logs - logs.mean()) / max(float(np.ptp(logs)), 1.0)
     columns = np.stack([np.ones_like(centred), centred, centred**2], axis=1)
     line, parabola = products_of_powers(columns[:, :2], costs), products_of_powers(columns, costs)

@@ -77,7 +77,7 @@ def _promising(rows: Observations, trend: Trend) -> Iterator[str]:
         if np.ptp(x) > 0 and np.ptp(y) > 0:
             ranks = np.corrcoef(np.argsort(np.argsort(x, kind="stable")), np.argsort(np.argsort(y, kind="stable")))[0, 1]
             explained[name] = max(float(np.corrcoef(x, y)[0, 1]) ** 2, float(ranks) ** 2)
-    yield from (name for name in sorted(explained, key=lambda each: -explained[each]) if explained[name] >= _PROMISING)
+    yield from (name for name in sorted(explained, key=lambda name: -explained[name]) if explained[name] >= _PROMISING)
 
 
 def _regression(rows: Observations, trend: Trend, name: str, tolerance: Tolerance) -> Refinement | None:

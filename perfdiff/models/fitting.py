@@ -13,7 +13,7 @@ from perfdiff.models.digits import rounded_coefficients, rounded_distribution, s
 from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
 from perfdiff.models.envelope import SELECTABLE, refined, selected
 from perfdiff.models.growth import completed, dominant_class
-from perfdiff.models.likelihood import Verdict, bounded, counted, scattered, trending
+from perfdiff.models.likelihood import DistributionFit, bounded, counted, scattered, trending
 from perfdiff.models.modes import members
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, fit_terms, left_out, matrix
@@ -54,17 +54,17 @@ def fit(
             # Modes need coefficients before rows can be given to the nearest.
             scopes.append(scope if alone else _fitted(scope, regime, alone=False)[0])
     leaf_by_conditions = {leaf.conditions: leaf for leaf in leaves if len(leaf.modes) == 1} if len(searched) == len(observations) else {}
-    return _annotated(scopes, _Subject(observations, metric, function or f"f{table.function}", seed, leaf_by_conditions))
+    return _annotated(scopes, _FitSubject(observations, metric, function or f"f{table.function}", seed, leaf_by_conditions))
 
 
 @one_thread()
 def refit(annotation: Annotation, table: SampleTable, metric: str, *, seed: int = 1) -> Annotation:
     """Return the same structure with the coefficients of another table; a scope without records there keeps its own, with share 0."""
-    return _annotated(annotation.scopes, _Subject(_observed(table, metric), metric, annotation.function, seed))
+    return _annotated(annotation.scopes, _FitSubject(_observed(table, metric), metric, annotation.function, seed))
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class _FitSubject:
     """The `rows` that an annotation of a `metric` is fitted to; `leaves` holds those of them that the search for scopes fitted already."""
 
     rows: Observations
@@ -139,7 +139,7 @@ def _fitted(scope: Scope, regime: Regime, *, alone: bool) -> tuple[Scope, Floats
     return learnt, estimate.weights
 
 
-def _verdict(scope: Scope, regime: Regime, factors: tuple[Factors, ...], *, alone: bool) -> tuple[Floats, Verdict]:
+def _verdict(scope: Scope, regime: Regime, factors: tuple[Factors, ...], *, alone: bool) -> tuple[Floats, DistributionFit]:
     """Return the columns (n, k) of a scope's terms, and their coefficients and distribution, from the rows that its trend describes."""
     rows, tolerance = regime.rows, regime.tolerance
     if scope.trend is not Trend.MEAN:
@@ -166,7 +166,7 @@ def _sigma(law: Distribution, residuals: Floats) -> float:
     return six_digits(float(np.sqrt(np.mean(residuals**2))))
 
 
-def _annotated(scopes: Sequence[Scope], subject: _Subject) -> Annotation:
+def _annotated(scopes: Sequence[Scope], subject: _FitSubject) -> Annotation:
     """Fit every scope to its rows and measure the quality of the whole."""
     rows = subject.rows
     fitted: list[Scope] = []

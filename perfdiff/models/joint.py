@@ -8,8 +8,8 @@ from itertools import combinations
 import numpy as np
 
 from perfdiff.models.laws import CANDIDATES, FUNCTIONS, in_words, penalty
-from perfdiff.models.relative import Costs, Fitted, even, sums_of_terms
-from perfdiff.models.trend import Joint
+from perfdiff.models.relative import CostMatrix, TermFit, even, sums_of_terms
+from perfdiff.models.trend import JointLaw
 from perfdiff.records.schema import Floats
 
 # Beyond the best law of one feature, another feature must lower BIC by this much: "very strong" evidence (Raftery 1995), since with many
@@ -25,7 +25,7 @@ LEAST_SHARE = 0.1
 _Term = tuple[tuple[str, str], ...]  # pairs of a feature and its function
 
 
-def joint(features: Mapping[str, Floats], cost: Floats) -> Joint | None:
+def joint(features: Mapping[str, Floats], cost: Floats) -> JointLaw | None:
     """Return the model of a cost (points,) over two features, (points,) each by name, None where one alone tells it about as well.
 
     Tried are n·m, n·log m, m·log n, each alone and beside the line of a feature, n + m, and n² + m, m² + n. All laws are compared over the
@@ -48,7 +48,7 @@ def joint(features: Mapping[str, Floats], cost: Floats) -> Joint | None:
     score, fitted = scored[best]
     if not score < min(alone.values()) - MARGIN:
         return None
-    return _told(tried[best], fitted, costs)
+    return _joint_law(tried[best], fitted, costs)
 
 
 def _plainest(tried: list[tuple[_Term, ...]], scores: list[float]) -> int:
@@ -93,7 +93,7 @@ def _columns(terms: tuple[_Term, ...], features: Mapping[str, Floats]) -> Floats
     return np.stack(products, axis=1)
 
 
-def _score(columns: Floats, costs: Costs) -> tuple[float, Fitted]:
+def _score(columns: Floats, costs: CostMatrix) -> tuple[float, TermFit]:
     """Return a model's BIC, infinite where its leading term takes away from the cost, or a term is nowhere of account."""
     fitted = sums_of_terms(columns, costs)
     shares = np.abs(fitted.coefficients[0] * columns / fitted.values.T).max(axis=0)
@@ -102,12 +102,12 @@ def _score(columns: Floats, costs: Costs) -> tuple[float, Fitted]:
     return float(fitted.deviance[0] + penalty(costs.n, columns.shape[1])[0]), fitted
 
 
-def _told(terms: tuple[_Term, ...], fitted: Fitted, costs: Costs) -> Joint:
+def _joint_law(terms: tuple[_Term, ...], fitted: TermFit, costs: CostMatrix) -> JointLaw:
     logs = costs.logs[0]
     left = float(((logs - np.log(fitted.values[0])) ** 2).sum())
     names = tuple(dict.fromkeys(name for term in terms for name, _ in term))
     spelt = [_spelt(term) for term in terms]
-    return Joint(names, in_words(spelt, fitted.coefficients[0]), 1 - left / float(((logs - logs.mean()) ** 2).sum()))
+    return JointLaw(names, in_words(spelt, fitted.coefficients[0]), 1 - left / float(((logs - logs.mean()) ** 2).sum()))
 
 
 def _spelt(term: _Term) -> str:

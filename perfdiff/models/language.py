@@ -85,7 +85,7 @@ def parse_all(text: str) -> list[Annotation]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Feature:
+class _FeatureSpelling:
     """How a feature is spelt: its symbol, the code behind each label of its conditions, the bound above which a branch is "true"."""
 
     name: str
@@ -101,7 +101,7 @@ def _printed(annotation: Annotation, number: Callable[[float | Decimal], str], *
     lines = [head + _comment(_quality(annotation)) if comments else head]
     for feature in features.values():
         line = f"  {_kind(feature, annotation)} {feature.symbol} = {_place(feature.name, annotation.origins.get(feature.name))};"
-        lines.append(line + _comment(_known(feature, annotation)) if comments else line)
+        lines.append(line + _comment(_facts(feature, annotation)) if comments else line)
     for conditions, group in groupby(annotation.scopes, key=lambda scope: scope.conditions):
         scopes = list(group)
         where = _conditions(conditions, features, number)
@@ -118,15 +118,15 @@ def _printed(annotation: Annotation, number: Callable[[float | Decimal], str], *
     return "\n".join([*lines, "}"])
 
 
-def _features(annotation: Annotation) -> dict[str, _Feature]:
+def _features(annotation: Annotation) -> dict[str, _FeatureSpelling]:
     return {name: _spelling(name, symbol, annotation) for name, symbol in _symbols(annotation.features).items()}
 
 
-def _symbols_of(features: Mapping[str, _Feature]) -> dict[str, str]:
+def _symbols_of(features: Mapping[str, _FeatureSpelling]) -> dict[str, str]:
     return {feature.name: feature.symbol for feature in features.values()}
 
 
-def _conditions(conditions: Sequence[Condition], features: Mapping[str, _Feature], number: Callable[[float], str]) -> str:
+def _conditions(conditions: Sequence[Condition], features: Mapping[str, _FeatureSpelling], number: Callable[[float], str]) -> str:
     return " && ".join(_condition(condition, features[condition.feature], number) for condition in conditions)
 
 
@@ -142,7 +142,7 @@ def _symbols(features: tuple[str, ...]) -> dict[str, str]:
     return symbols
 
 
-def _spelling(name: str, symbol: str, annotation: Annotation) -> _Feature:
+def _spelling(name: str, symbol: str, annotation: Annotation) -> _FeatureSpelling:
     codes: dict[str, float] = {}
     above = None
     for condition in (c for scope in annotation.scopes for c in scope.conditions if c.feature == name and c.labels):
@@ -151,10 +151,10 @@ def _spelling(name: str, symbol: str, annotation: Annotation) -> _Feature:
         else:
             for label, code in zip(condition.labels, condition.values, strict=True):
                 codes.setdefault(label, code)
-    return _Feature(name, symbol, codes, above)
+    return _FeatureSpelling(name, symbol, codes, above)
 
 
-def _kind(feature: _Feature, annotation: Annotation) -> str:
+def _kind(feature: _FeatureSpelling, annotation: Annotation) -> str:
     if feature.codes or feature.true_above is not None:
         return "bool" if set(feature.codes) <= {"true", "false"} else "enum"
     return "int" if all(bound.is_integer() for bound in annotation.ranges.get(feature.name, (0.5,))) else "double"
@@ -187,7 +187,7 @@ def _quality(annotation: Annotation) -> Iterator[str]:
         yield f"spread = {shortest(levels.spread)}; misfit = {shortest(levels.misfit)}"
 
 
-def _known(feature: _Feature, annotation: Annotation) -> Iterator[str]:
+def _facts(feature: _FeatureSpelling, annotation: Annotation) -> Iterator[str]:
     origin = annotation.origins.get(feature.name)
     if origin is not None and origin not in PLACES:
         yield f"origin = {spelt(origin, LABEL)}"
@@ -234,7 +234,7 @@ def _share(scope: Scope, annotation: Annotation) -> str:
     return _comment(iter([*share, *([scope.trend.value] if scope.trend is not Trend.MEAN else [])]))
 
 
-def _condition(condition: Condition, feature: _Feature, number: Callable[[float], str]) -> str:
+def _condition(condition: Condition, feature: _FeatureSpelling, number: Callable[[float], str]) -> str:
     """Return a condition with its labels where their codes stand behind the feature, else with its numbers."""
     names = tuple(number(value) for value in condition.values)
     if condition.operator in _BOUNDS:

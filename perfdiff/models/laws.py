@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.loglines import FEWEST_POINTS
-from perfdiff.models.relative import Costs, Fitted, even, like_counts, products_of_powers, sums_of_terms
+from perfdiff.models.relative import CostMatrix, TermFit, even, like_counts, products_of_powers, sums_of_terms
 from perfdiff.models.trend import far_values
 from perfdiff.records.schema import Bools, Floats, Ints
 
@@ -85,13 +85,13 @@ class _Contest:
     `last` (costs,) is the last value of the first phase.
     """
 
-    costs: Costs
+    costs: CostMatrix
     scores: Floats
-    fits: tuple[Fitted, ...]
+    fits: tuple[TermFit, ...]
     power_scores: Floats
-    power: Fitted
+    power: TermFit
     phase_scores: Floats
-    phases: Fitted
+    phases: TermFit
     last: Floats
 
 
@@ -119,7 +119,7 @@ def laws(feature: str, x: Floats, costs: Floats) -> tuple[Described | None, ...]
     return tuple(described)
 
 
-def _with_noise(x: Floats, costs: Costs) -> tuple[Costs, Floats]:
+def _with_noise(x: Floats, costs: CostMatrix) -> tuple[CostMatrix, Floats]:
     """Return the costs with the form of errors that a bent power law finds likelier, each for itself, and the score of that law."""
     logs = np.log(x)
     centred = (logs - logs.mean()) / max(float(np.ptp(logs)), 1.0)
@@ -128,7 +128,7 @@ def _with_noise(x: Floats, costs: Costs) -> tuple[Costs, Floats]:
     counted = like_counts(costs, first.values)
     second = products_of_powers(columns, counted)
     is_counted = (second.deviance < first.deviance)[:, None]
-    chosen = Costs(costs.values, costs.known, np.where(is_counted, counted.noise, costs.noise))
+    chosen = CostMatrix(costs.values, costs.known, np.where(is_counted, counted.noise, costs.noise))
     return chosen, np.minimum(first.deviance, second.deviance) + penalty(costs.n, 3)
 
 
@@ -138,7 +138,7 @@ def penalty(points: Ints, numbers: int) -> Floats:
     return np.where(left > 0, numbers * np.log(points) * points / np.maximum(left, 1), np.inf)
 
 
-def _contest(x: Floats, costs: Costs, distinct: Ints) -> _Contest:
+def _contest(x: Floats, costs: CostMatrix, distinct: Ints) -> _Contest:
     points = costs.n
     fits = []
     scores = np.full((len(CANDIDATES), len(costs.values)), np.inf)
@@ -217,7 +217,7 @@ def _is_rivalled(scores: Floats, best: int, power: float) -> bool:
     )
 
 
-def _phases(x: Floats, costs: Costs, power: Fitted) -> tuple[Floats, Fitted]:
+def _phases(x: Floats, costs: CostMatrix, power: TermFit) -> tuple[Floats, TermFit]:
     """Return the last value of each cost's first phase (costs,), NaN where there cannot be two, and a power law below and one above it.
 
     The break is where lines through the logarithms of both phases leave least, of all points or with points far off drawn in, whichever
@@ -265,10 +265,10 @@ def _left_by_lines(logs: Floats, y: Floats, weights: Floats) -> Floats:
     return np.asarray(below + np.append(above[:, 1:], np.zeros((len(y), 1)), axis=1))
 
 
-def _both_phases(x: Floats, last: Floats, costs: Costs) -> Fitted:
+def _both_phases(x: Floats, last: Floats, costs: CostMatrix) -> TermFit:
     """Return a power law up to each cost's `last` value and one beyond it, costs with the same break together; infinite without a break."""
     count, points = costs.values.shape
-    phases = Fitted(np.zeros((count, 4)), np.ones((count, points)), np.zeros(count), np.full(count, np.inf))
+    phases = TermFit(np.zeros((count, 4)), np.ones((count, points)), np.zeros(count), np.full(count, np.inf))
     for value in np.unique(last[np.isfinite(last)]):
         below, rows = x <= value, last == value
         columns = np.stack([below, below * np.log(x), ~below, ~below * np.log(x)], axis=1)

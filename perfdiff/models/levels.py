@@ -26,7 +26,7 @@ NONE_A_CALL = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class AnnotatedCalls:
     """n calls of a function as an annotation judges them; `weight` is how many calls a row stands for."""
 
     values: Mapping[str, Floats]
@@ -38,10 +38,10 @@ class Calls:
     def __len__(self) -> int:
         return len(self.cost)
 
-    def rows(self, which: Bools | Ints) -> Calls:
+    def rows(self, which: Bools | Ints) -> AnnotatedCalls:
         """Return some of the calls."""
         values = {name: column[which] for name, column in self.values.items()}
-        return Calls(values, self.cost[which], self.run[which], self.point[which], self.weight[which])
+        return AnnotatedCalls(values, self.cost[which], self.run[which], self.point[which], self.weight[which])
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +53,17 @@ class RunLevels:
     level: Floats
 
 
-def calls_of(table: SampleTable, metric: str) -> Calls:
+def calls_of(table: SampleTable, metric: str) -> AnnotatedCalls:
     """Return the calls of a table with one of its metrics as their cost."""
-    return Calls(columns_of(table), table.metrics[metric], table.run, table.point, table.weight)
+    return AnnotatedCalls(columns_of(table), table.metrics[metric], table.run, table.point, table.weight)
 
 
-def judged(annotation: Annotation, calls: Calls) -> Bools:
+def judged(annotation: Annotation, calls: AnnotatedCalls) -> Bools:
     """Return which calls (n,) the annotation says something of: their cost, and the features of their scope, are known."""
     return np.asarray(np.isfinite(cdf(annotation, calls.values, calls.cost, seed=0)))
 
 
-def run_levels(annotation: Annotation, calls: Calls, *, seed: int) -> RunLevels:
+def run_levels(annotation: Annotation, calls: AnnotatedCalls, *, seed: int) -> RunLevels:
     """Return the level of each run: the logarithm of what its calls cost over what the annotation says at their inputs.
 
     Of times it is the factor by which costs must be divided for their probability-integral transforms to be ½ on average (the
@@ -75,7 +75,7 @@ def run_levels(annotation: Annotation, calls: Calls, *, seed: int) -> RunLevels:
     return RunLevels(runs, calls.point[first], _levels(annotation, calls, place, seed))
 
 
-def _levels(annotation: Annotation, calls: Calls, place: Ints, seed: int) -> Floats:
+def _levels(annotation: Annotation, calls: AnnotatedCalls, place: Ints, seed: int) -> Floats:
     expected = annotation.predict(calls.values)
     if metric_of(annotation.metric).unit != "ns":
         total = np.bincount(place, calls.weight)
@@ -102,7 +102,7 @@ def _medians(values: Floats, place: Ints) -> Floats:
     return np.array([median(values[place == run]) for run in range(place.max() + 1)])
 
 
-def _of_transforms(annotation: Annotation, calls: Calls, place: Ints, seed: int) -> Floats:
+def _of_transforms(annotation: Annotation, calls: AnnotatedCalls, place: Ints, seed: int) -> Floats:
     total = np.bincount(place, calls.weight)
     low, high = np.full(len(total), -LARGEST), np.full(len(total), LARGEST)
     for _ in range(_HALVINGS):

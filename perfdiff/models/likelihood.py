@@ -37,7 +37,7 @@ _NEVER = 1e-3  # calls beyond the cost that fewer than this are expected above a
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DistributionFit:
     """A distribution with the coefficients (k,) and the weights (n,) of rows that go with it."""
 
     distribution: Distribution
@@ -45,7 +45,7 @@ class Verdict:
     weights: Floats
 
 
-def scattered(columns: Floats, cost: Floats, coefficients: Floats, weights: Floats, *, skewed: bool) -> Verdict:
+def scattered(columns: Floats, cost: Floats, coefficients: Floats, weights: Floats, *, skewed: bool) -> DistributionFit:
     """Choose between a normal, its deviation constant or partly relative, and, where it may be `skewed`, an exponential above an edge.
 
     `columns` (n, k) are the terms, `coefficients` and `weights` those of a robust fit. The exponential's terms are learnt anew.
@@ -53,7 +53,7 @@ def scattered(columns: Floats, cost: Floats, coefficients: Floats, weights: Floa
     expected = columns @ coefficients
     residuals = cost - expected
     normal = _normal(expected, residuals, weights)
-    plain = Verdict(normal, coefficients, weights)
+    plain = DistributionFit(normal, coefficients, weights)
     if not skewed or len(cost) < ENOUGH or not np.all(np.isfinite(residuals)):
         return plain
     if not is_skewed(residuals) or not _scatter_alike(expected, residuals):
@@ -61,24 +61,24 @@ def scattered(columns: Floats, cost: Floats, coefficients: Floats, weights: Floa
     return _delays(columns, cost, _edge(columns, cost, coefficients), normal, expected) or plain
 
 
-def bounded(columns: Floats, cost: Floats, bound: Floats) -> Verdict:
+def bounded(columns: Floats, cost: Floats, bound: Floats) -> DistributionFit:
     """Choose between an exponential and a normal for costs above a lower bound with coefficients `bound` (k,), slopes as they are."""
     above = cost - columns @ bound
     middle = median(above)
-    usual = noise.kept((above - middle) / max(noise.NORMAL_MAD * median(np.abs(above - middle)), 1e-300))
+    usual = noise.no_outliers((above - middle) / max(noise.NORMAL_MAD * median(np.abs(above - middle)), 1e-300))
     coefficients = _raised(bound, float(above[usual].mean()))
     normal = Normal(float(above[usual].std()))
-    plain = Verdict(normal, coefficients, usual / max(normal.sigma, 1e-300) ** 2)
+    plain = DistributionFit(normal, coefficients, usual / max(normal.sigma, 1e-300) ** 2)
     return _delays(columns, cost, bound, normal, columns @ coefficients) or plain
 
 
-def trending(columns: Floats, cost: Floats, trend: Floats) -> Verdict:
+def trending(columns: Floats, cost: Floats, trend: Floats) -> DistributionFit:
     """Return the normal about a main trend with coefficients `trend` (k,), from the costs below it, which no delay has touched."""
     residuals = cost - columns @ trend
     below = residuals[residuals < 0]
     sigma = float(np.sqrt(np.mean(below**2))) if len(below) else 0.0
     usual = residuals <= noise.OUTLIER * sigma
-    return Verdict(Normal(sigma), trend, usual / max(sigma, 1e-300) ** 2)
+    return DistributionFit(Normal(sigma), trend, usual / max(sigma, 1e-300) ** 2)
 
 
 def is_skewed(residuals: Floats) -> bool:
@@ -94,7 +94,7 @@ def _scatter_alike(expected: Floats, residuals: Floats) -> bool:
     return max(spreads) <= _UNEQUAL * min(spreads)
 
 
-def _delays(columns: Floats, cost: Floats, edge: Floats, normal: Normal, expected: Floats) -> Verdict | None:
+def _delays(columns: Floats, cost: Floats, edge: Floats, normal: Normal, expected: Floats) -> DistributionFit | None:
     """Return the exponential above a lower edge with coefficients `edge` (k,), if it is clearly likelier than a normal."""
     deviation = normal.deviation(expected)
     if not np.all(deviation > 0):
@@ -110,7 +110,7 @@ def _delays(columns: Floats, cost: Floats, edge: Floats, normal: Normal, expecte
     if 2 * (exponential - _normal_likelihood(standardised[seen], deviation[seen], limit, int((~seen).sum()))) < MARGIN:
         return None
     usual = above - start <= mean * np.log(len(cost) / _NEVER)
-    return Verdict(Exponential(mean), _raised(edge, start + mean), usual / mean**2)
+    return DistributionFit(Exponential(mean), _raised(edge, start + mean), usual / mean**2)
 
 
 def _raised(coefficients: Floats, by: float) -> Floats:
@@ -119,7 +119,7 @@ def _raised(coefficients: Floats, by: float) -> Floats:
     return raised
 
 
-def counted(columns: Floats, cost: Floats, coefficients: Floats) -> Verdict | None:
+def counted(columns: Floats, cost: Floats, coefficients: Floats) -> DistributionFit | None:
     """Return a binomial if it explains counts clearly better than a normal: two values, or counts that scatter less than by chance."""
     n = len(cost)
     values = np.unique(cost)
@@ -129,7 +129,7 @@ def counted(columns: Floats, cost: Floats, coefficients: Floats) -> Verdict | No
     constant = columns.shape[1] == 1
     if constant and len(values) == 2:
         law = Binomial(float(np.mean(cost == values[1])), 1, float(values[0]), float(values[1] - values[0]))
-        return Verdict(law, coefficients, np.ones(n) / sigma**2)
+        return DistributionFit(law, coefficients, np.ones(n) / sigma**2)
     # Without an intercept, too: a small one may make the expected number of the smallest inputs negative.
     tried = [_successes(columns[:, first:], cost) for first in ((0,) if constant else (0, 1))]
     binomials = [(law, np.append(np.zeros(columns.shape[1] - len(solution)), solution)) for law, solution in tried if law is not None]
@@ -138,7 +138,7 @@ def counted(columns: Floats, cost: Floats, coefficients: Floats) -> Verdict | No
     best = max(scored, key=lambda candidate: candidate[0], default=None)
     if best is None or 2 * (best[0] - plain) < MARGIN:
         return None
-    return Verdict(best[1], best[2], 1.0 / np.maximum(columns @ best[2], 0.5))
+    return DistributionFit(best[1], best[2], 1.0 / np.maximum(columns @ best[2], 0.5))
 
 
 def _successes(columns: Floats, cost: Floats) -> tuple[Binomial | None, Floats]:

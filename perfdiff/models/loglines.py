@@ -34,7 +34,7 @@ def exponential(logarithm: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast:
+class LineContrast:
     """What an interval is made for: `level` times the line's value at log x = 0, and `slope` times its slope."""
 
     level: float
@@ -74,7 +74,7 @@ class LogLines:
         total = (self.y**2).sum(axis=1)
         return np.where(total > 0, 1 - (residuals**2).sum(axis=1) / np.where(total > 0, total, 1.0), 1.0)
 
-    def intervals(self, contrast: Contrast, signs: Floats, confidence: float) -> tuple[Floats, Floats]:
+    def intervals(self, contrast: LineContrast, signs: Floats, confidence: float) -> tuple[Floats, Floats]:
         """Return the contrast's estimates (costs,) and half the widths of their intervals, by the wild bootstrap of a studentised value.
 
         Each draw turns the signs of some residuals (each over 1 - its leverage, HC3), fits again, and divides what the estimate moved by

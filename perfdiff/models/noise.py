@@ -120,7 +120,7 @@ def huber_weights(standardised: Floats) -> Floats:
     return np.minimum(1.0, HUBER / np.maximum(np.abs(standardised), 1e-12))
 
 
-def kept(standardised: Floats) -> Bools:
+def no_outliers(standardised: Floats) -> Bools:
     """Return which rows are no upward outliers (n,); at most `MAX_TRIMMED` of them are."""
     within = standardised <= OUTLIER
     if np.count_nonzero(within) > (1 - MAX_TRIMMED) * len(within) + 1:  # then the quantile below is no higher

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from perfdiff.models.annotation import Annotation, Factors, Scope, Term, Trend, product_text
-from perfdiff.models.costs import Costs
+from perfdiff.models.costs import CostReader
 from perfdiff.models.distribution import Binomial, Exponential, Normal
 from perfdiff.models.growth import growth_class, order
 from perfdiff.models.notation import CALL, LOGARITHMS, METRIC, RESERVED, decimal, exact, quoted, shortest, spelt
@@ -72,7 +72,7 @@ def parse_line(text: str, *, function: str = "") -> Annotation:
         return value.scaleb(powers[unit]) if unit else value
 
     with exact():
-        terms, sigma, distribution = Costs(reader, operand, measure).cost()
+        terms, sigma, distribution = CostReader(reader, operand, measure).cost()
     reader.skip()
     if reader.at < len(text):
         reader.fail("the end")

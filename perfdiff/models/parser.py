@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from perfdiff.models.annotation import ANNOTATED, Annotation, Condition, CostClass, Levels, Operator, Scope, Trend
-from perfdiff.models.costs import Costs
+from perfdiff.models.costs import CostReader
 from perfdiff.models.growth import growth_class, order
 from perfdiff.models.notation import FUNCTION, LABEL, METRIC, PLACES, RESERVED, exact
 from perfdiff.models.reader import Reader
@@ -26,7 +26,7 @@ _SIGNED = re.compile(r"[-.\d]")
 
 
 @dataclass(slots=True)
-class _Feature:
+class _FeatureDeclaration:
     """A declared feature and what its comment tells."""
 
     name: str
@@ -80,8 +80,8 @@ class Parser:
 
     def __init__(self, text: str) -> None:
         self._reader = Reader(text)
-        self._costs = Costs(self._reader, self._operand, self._reader.decimal)
-        self._features: dict[str, _Feature] = {}
+        self._costs = CostReader(self._reader, self._operand, self._reader.decimal)
+        self._features: dict[str, _FeatureDeclaration] = {}
         self._names: set[str] = set()
         self._parameters: frozenset[str] = frozenset()
 
@@ -176,7 +176,7 @@ class Parser:
         name = quoted if quoted is not None else self._reader.name(_PLAIN, "a feature, such as 'arg.n' or 'list->size'")
         if name in self._names:
             self._reader.fail("a feature that is not declared above", start)
-        feature = self._features[symbol] = _Feature(name, origin)
+        feature = self._features[symbol] = _FeatureDeclaration(name, origin)
         self._names.add(name)
         self._reader.need(";")
         self._reader.comment(
@@ -342,7 +342,7 @@ class Parser:
             bound = math.nextafter(bound, -math.inf)
         return Condition(feature.name, Operator.AT_MOST if compared in ("<", "<=") else Operator.ABOVE, (bound,))
 
-    def _equality(self, feature: _Feature, operator: Operator) -> Condition:
+    def _equality(self, feature: _FeatureDeclaration, operator: Operator) -> Condition:
         self._reader.skip()
         if _SIGNED.match(self._reader.text, self._reader.at):
             return Condition(feature.name, operator, (self._reader.number(),))
@@ -358,7 +358,7 @@ class Parser:
         symbol = self._reader.word()
         if symbol is not None and symbol not in self._features and symbol in self._parameters - RESERVED:
             declared = next((feature for feature in self._features.values() if feature.name == symbol), None)
-            self._features[symbol] = declared or _Feature(symbol, None)
+            self._features[symbol] = declared or _FeatureDeclaration(symbol, None)
         return symbol if symbol in self._features else self._reader.fail("a feature that is declared above", start)
 
     def _operand(self) -> str:

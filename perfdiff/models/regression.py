@@ -18,7 +18,7 @@ from perfdiff.models.selection import (
     MAX_FEATURES,
     Basis,
     Contest,
-    Setting,
+    ContestSetting,
     basis,
     extended,
     further,
@@ -62,7 +62,7 @@ EXACT = Tolerance(FLOOR_EXACT, MATERIAL_EXACT, robust=False, doublings=0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TermChoice:
     """The chosen terms and the standardised, weighted residuals (n,) that they leave."""
 
     terms: tuple[Factors, ...]
@@ -89,7 +89,7 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class InputGroups:
     """Rows with the same inputs: an id for each row (n,); of groups large enough, their `rows` by group, the `group` of each of these, and
     where its one or two `middles` (2, groups) stand.
     """
@@ -100,7 +100,7 @@ class Alike:
     middles: Ints
 
     @classmethod
-    def of(cls, inputs: Ints, run: Ints) -> Alike:
+    def of(cls, inputs: Ints, run: Ints) -> InputGroups:
         """Group rows by their inputs (n,); a group of few rows, or of a single run, cannot tell what is usual with its input."""
         order = np.argsort(inputs, kind="stable")
         begins = np.flatnonzero(np.diff(inputs[order], prepend=-1))
@@ -167,17 +167,17 @@ class Regime:
         return self._fits[terms]
 
     @functools.cached_property
-    def alike(self) -> Alike:
+    def alike(self) -> InputGroups:
         """Return which rows have the same inputs."""
-        return Alike.of(_inputs(self), self.rows.run)
+        return InputGroups.of(_inputs(self), self.rows.run)
 
     @functools.cached_property
-    def setting(self) -> Setting:
+    def setting(self) -> ContestSetting:
         """Return the noise of the rows, as a pilot tells it."""
         return _survey(self)
 
 
-def _survey(regime: Regime) -> Setting:
+def _survey(regime: Regime) -> ContestSetting:
     """Learn the noise of some rows from a pilot: the richest model that BIC allows.
 
     The first pilot weighs rows by their own costs, which favours the cheap among calls of one input; the second by the noise that the
@@ -188,7 +188,7 @@ def _survey(regime: Regime) -> Setting:
     products: tuple[Factors, ...] = ()
     deviation = noise.observed_deviation(rows.cost)
     for _ in range(_PILOTS):
-        pilot = _chosen(regime, Setting(deviation, weights, tolerance.floor**2, 1.0, rows.run, products), margin=0.0)
+        pilot = _chosen(regime, ContestSetting(deviation, weights, tolerance.floor**2, 1.0, rows.run, products), margin=0.0)
         products = tuple(factors for factors in pilot if len(factors) > 1)
         columns, fit = regime.fitted(pilot)
         expected = columns @ fit.coefficients
@@ -199,10 +199,10 @@ def _survey(regime: Regime) -> Setting:
     clipped = standardised * weights
     effect = max(noise.design_effect(clipped, groups) for groups in (rows.run, regime.alike.inputs))
     unexplained = float(np.mean(weights * (tolerance.floor * expected / deviation) ** 2))
-    return Setting(deviation, weights, unexplained, 1.0 / effect, rows.run, products)
+    return ContestSetting(deviation, weights, unexplained, 1.0 / effect, rows.run, products)
 
 
-def decide(regime: Regime, setting: Setting) -> Choice:
+def decide(regime: Regime, setting: ContestSetting) -> TermChoice:
     """Choose the terms that earn their place by the margin, or as growth is manifest, and whose effect is material."""
     rows = regime.rows
     terms = _chosen(regime, setting, margin=MARGIN)
@@ -223,7 +223,7 @@ def decide(regime: Regime, setting: Setting) -> Choice:
         terms = tuple(factors for factors in terms if factors in material)
         columns = matrix(terms, rows.columns, len(rows))
         solution = _solve(columns, rows.cost, root)
-    return Choice(terms, (rows.cost - columns @ solution) * root)
+    return TermChoice(terms, (rows.cost - columns @ solution) * root)
 
 
 def left_out(regime: Regime, terms: Sequence[Factors]) -> str | None:
@@ -242,7 +242,7 @@ def matrix(terms: Sequence[Factors], values: Mapping[str, Floats], rows: int) ->
     return np.column_stack([product(factors, values, rows) for factors in terms])
 
 
-def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance, alike: Alike | None = None) -> Fit:
+def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance, alike: InputGroups | None = None) -> Fit:
     """Fit coefficients by iteratively reweighted least squares, Huber's weights on residuals in units of the estimated noise.
 
     The noise is part additive, part relative (`noise.estimate`). Upward outliers are left out altogether, since preemption only ever
@@ -259,7 +259,7 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance, alike: Alike 
         deviation = noise.estimate(expected, cost - expected, floor=tolerance.floor).deviation(expected)
         standardised = (cost - expected) / deviation
         apart = standardised if alike is None else alike.apart(standardised)
-        weights = noise.huber_weights(apart) * noise.kept(apart)
+        weights = noise.huber_weights(apart) * noise.no_outliers(apart)
         updated = _solve(columns, cost, np.sqrt(weights) / deviation)
         moved = np.max(np.abs(columns @ updated - expected) / np.maximum(np.abs(expected), 1e-200))
         solution = updated
@@ -269,7 +269,7 @@ def fit_terms(columns: Floats, cost: Floats, tolerance: Tolerance, alike: Alike 
     return Fit(solution, sigma, weights / deviation**2)
 
 
-def _chosen(regime: Regime, setting: Setting, *, margin: float) -> tuple[Factors, ...]:
+def _chosen(regime: Regime, setting: ContestSetting, *, margin: float) -> tuple[Factors, ...]:
     candidates = regime.candidates()
     if not candidates.shapes:
         return candidates.factors

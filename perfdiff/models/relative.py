@@ -27,7 +27,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class CostMatrix:
     """Costs (costs, points) above 0 where `known`, any number above 0 elsewhere. `noise` (costs, points) is the form of their errors.
 
     Errors of logarithms are a scale times the noise's form, whose logarithms have a mean of 0, and not below `least`.
@@ -48,13 +48,13 @@ class Costs:
         """Return the number of known points of each cost."""
         return np.asarray(self.known.sum(axis=1))
 
-    def rows(self, which: slice | Bools) -> Costs:
+    def rows(self, which: slice | Bools) -> CostMatrix:
         """Return some of the costs."""
-        return Costs(self.values[which], self.known[which], self.noise[which])
+        return CostMatrix(self.values[which], self.known[which], self.noise[which])
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class TermFit:
     """What terms fit: `coefficients` (costs, terms), `values` (costs, points), the errors' `scale` and -2·log likelihood (costs,)."""
 
     coefficients: Floats
@@ -62,24 +62,24 @@ class Fitted:
     scale: Floats
     deviance: Floats
 
-    def rows(self, which: slice) -> Fitted:
+    def rows(self, which: slice) -> TermFit:
         """Return what fits some of the costs."""
-        return Fitted(self.coefficients[which], self.values[which], self.scale[which], self.deviance[which])
+        return TermFit(self.coefficients[which], self.values[which], self.scale[which], self.deviance[which])
 
 
-def even(costs: Floats, usable: Bools) -> Costs:
+def even(costs: Floats, usable: Bools) -> CostMatrix:
     """Return costs whose errors have the same relative size everywhere."""
-    return Costs(np.where(usable, costs, 1.0), usable, np.ones(costs.shape))
+    return CostMatrix(np.where(usable, costs, 1.0), usable, np.ones(costs.shape))
 
 
-def like_counts(costs: Costs, expected: Floats) -> Costs:
+def like_counts(costs: CostMatrix, expected: Floats) -> CostMatrix:
     """Return costs whose errors are those of counts of chances: relatively smaller, the larger the `expected` cost, by its square root."""
     logs = -0.5 * np.log(expected)
     mean = (logs * costs.known).sum(axis=1, keepdims=True) / np.maximum(costs.n, 1)[:, None]
-    return Costs(costs.values, costs.known, np.exp(logs - mean))
+    return CostMatrix(costs.values, costs.known, np.exp(logs - mean))
 
 
-def sums_of_terms(columns: Floats, costs: Costs) -> Fitted:
+def sums_of_terms(columns: Floats, costs: CostMatrix) -> TermFit:
     """Return the sums of terms, `columns` (points, terms), that tell the costs best: maximum likelihood by Gauss and Newton's steps."""
     lengths = np.sqrt((columns**2).mean(axis=0))
     unit = columns / np.where(lengths > 0, lengths, 1.0)
@@ -102,7 +102,7 @@ def sums_of_terms(columns: Floats, costs: Costs) -> Fitted:
     return _finished(coefficients / np.where(lengths > 0, lengths, 1.0), fitted, residuals, costs, scale)
 
 
-def products_of_powers(columns: Floats, costs: Costs) -> Fitted:
+def products_of_powers(columns: Floats, costs: CostMatrix) -> TermFit:
     """Return the sums of `columns` (points, terms) that tell the costs' logarithms best."""
     logs = np.where(costs.known, costs.logs, 0.0)
     products = _products(columns)
@@ -134,7 +134,7 @@ def _solved(columns: Floats, products: Floats, weights: Floats, targets: Floats)
     return np.asarray(np.linalg.solve(scaled, (right / diagonal)[..., None])[..., 0] / diagonal)
 
 
-def _first_sums(unit: Floats, products: Floats, costs: Costs) -> Floats:
+def _first_sums(unit: Floats, products: Floats, costs: CostMatrix) -> Floats:
     """Return coefficients by least squares of relative errors, or on the last term alone where these leave the costs not above 0."""
     reciprocals = np.asarray(costs.known / costs.values)
     coefficients = _solved(unit, products, reciprocals**2, reciprocals)
@@ -159,14 +159,14 @@ def _short_enough(step: Floats, unit: Floats, fitted: Floats, usable: Bools) -> 
     return moved
 
 
-def _first_scale(costs: Costs, residuals: Floats) -> Floats:
+def _first_scale(costs: CostMatrix, residuals: Floats) -> Floats:
     """Return the scale of errors by the median of their absolute values."""
     sizes = np.sort(np.where(costs.known, np.abs(residuals) / costs.noise, np.inf), axis=1)
     middle = np.maximum(costs.n, 1) // 2
     return np.asarray(NORMAL_MAD * np.minimum(sizes[np.arange(len(sizes)), np.minimum(middle, np.maximum(costs.n - 1, 0))], _WIDEST))
 
 
-def _weights(costs: Costs, residuals: Floats, scale: Floats) -> tuple[Floats, Floats]:
+def _weights(costs: CostMatrix, residuals: Floats, scale: Floats) -> tuple[Floats, Floats]:
     """Return the weights of points over their variance, and the next scale: a step of the EM algorithm for Student's t."""
     variance = np.maximum(scale[:, None] * costs.noise, costs.least) ** 2
     squares = residuals**2
@@ -180,8 +180,8 @@ def _is_settled(before: Floats, after: Floats) -> bool:
     return bool((np.abs(after - before) <= _SETTLED_SCALE * np.maximum(after, LEAST_ERROR)).all())
 
 
-def _finished(coefficients: Floats, fitted: Floats, residuals: Floats, costs: Costs, scale: Floats) -> Fitted:
+def _finished(coefficients: Floats, fitted: Floats, residuals: Floats, costs: CostMatrix, scale: Floats) -> TermFit:
     _, scale = _weights(costs, residuals, scale)
     errors = np.maximum(scale[:, None] * costs.noise, costs.least)
     terms = 2 * np.log(errors) + (FREEDOM + 1) * np.log1p((residuals / errors) ** 2 / FREEDOM)
-    return Fitted(coefficients, fitted, scale, np.asarray((costs.known * terms).sum(axis=1)))
+    return TermFit(coefficients, fitted, scale, np.asarray((costs.known * terms).sum(axis=1)))

@@ -11,8 +11,8 @@ from perfdiff.models.annotation import PHASE, STEADY, Condition, Factors, Operat
 from perfdiff.models.middle import median
 from perfdiff.models.modes import split_modes
 from perfdiff.models.observations import Observations, ranks
-from perfdiff.models.regression import Choice, Regime, Tolerance, decide, matrix
-from perfdiff.models.selection import MARGIN, Setting
+from perfdiff.models.regression import Regime, TermChoice, Tolerance, decide, matrix
+from perfdiff.models.selection import MARGIN, ContestSetting
 from perfdiff.models.warmup import LEAST_FACTOR
 from perfdiff.records.schema import Bools, Floats, Ints
 
@@ -45,7 +45,7 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class ScopeSplit:
     """A condition, and where it holds (n,). A border cuts the range of a numeric feature where nothing but the costs tells it to."""
 
     condition: Condition
@@ -71,7 +71,7 @@ def grow(observations: Observations, tolerance: Tolerance) -> list[Leaf]:
     ]
 
 
-def _phases(rows: Observations, tolerance: Tolerance) -> tuple[Split, Regime] | None:
+def _phases(rows: Observations, tolerance: Tolerance) -> tuple[ScopeSplit, Regime] | None:
     """Return the split into calls while a function warms up and later ones, with the latter; None where the cost shows no such thing."""
     if not tolerance.robust or PHASE not in rows.codes:
         return None
@@ -87,7 +87,7 @@ def _phases(rows: Observations, tolerance: Tolerance) -> tuple[Split, Regime] | 
         return None
     expected = matrix(terms, rows.rows(warming).columns, int(warming.sum())) @ steady.fitted(terms)[1].coefficients
     excess = median(rows.cost[warming] - LEAST_FACTOR * np.maximum(expected, 0.0))
-    return (Split(condition, warming), steady) if excess > 0 else None
+    return (ScopeSplit(condition, warming), steady) if excess > 0 else None
 
 
 def _grow(regime: Regime, index: Ints, conditions: tuple[Condition, ...]) -> Iterator[Leaf]:
@@ -113,7 +113,7 @@ def _narrowed(conditions: tuple[Condition, ...], added: Condition) -> tuple[Cond
     return (*(c for c in conditions if not (c.feature == added.feature and c.operator is implied)), added)
 
 
-def best_split(regime: Regime, setting: Setting, whole: Choice) -> tuple[Split, tuple[Regime, Regime]] | None:
+def best_split(regime: Regime, setting: ContestSetting, whole: TermChoice) -> tuple[ScopeSplit, tuple[Regime, Regime]] | None:
     """Return the split that lowers BIC by the margin and takes away a material share of the misfit, with its two sides, or None.
 
     All splits are ranked by one regression with free coefficients on both sides; the best is then judged with terms chosen anew
@@ -138,7 +138,7 @@ def best_split(regime: Regime, setting: Setting, whole: Choice) -> tuple[Split, 
     return best, (parts[0], parts[1])
 
 
-def _material(split: Split, whole: Choice, sides: list[Choice], unexplained: float) -> bool:
+def _material(split: ScopeSplit, whole: TermChoice, sides: list[TermChoice], unexplained: float) -> bool:
     """Return whether a split takes away enough: a border of the whole misfit, any other of the misfit on its smaller side.
 
     A rare mode is a small part of the whole, where outliers weigh more.
@@ -151,7 +151,7 @@ def _material(split: Split, whole: Choice, sides: list[Choice], unexplained: flo
     return bool(after[smaller] <= (1 - MATERIAL_SPLIT) * before[smaller])
 
 
-def _splits(regime: Regime, whole: Choice) -> Iterator[Split]:
+def _splits(regime: Regime, whole: TermChoice) -> Iterator[ScopeSplit]:
     """Yield the possible splits, plainest first: categories, branches, absence, then borders of numeric features."""
     rows = regime.rows
     least = max(SMALLEST, SMALLEST_SHARE * len(rows))
@@ -160,7 +160,7 @@ def _splits(regime: Regime, whole: Choice) -> Iterator[Split]:
             yield split
 
 
-def _category_splits(rows: Observations) -> Iterator[Split]:
+def _category_splits(rows: Observations) -> Iterator[ScopeSplit]:
     """Yield each value against the rest, and the sets below each cut when values are ordered by mean cost (Breiman 1984, §4.2.2)."""
     for name, labels in rows.codes.items():
         column = rows.columns[name]
@@ -174,10 +174,10 @@ def _category_splits(rows: Observations) -> Iterator[Split]:
         for chosen in sets:
             named = tuple(labels.get(int(value), f"{value:g}") for value in chosen) if labels else ()
             condition = Condition(name, Operator.IN, tuple(float(value) for value in chosen), named)
-            yield Split(condition, condition.holds(column))
+            yield ScopeSplit(condition, condition.holds(column))
 
 
-def _branch_splits(regime: Regime) -> Iterator[Split]:
+def _branch_splits(regime: Regime) -> Iterator[ScopeSplit]:
     """Yield, per branch, the calls that took it at all, and those that always did.
 
     Where a feature decides the branch, its border stands for it (Freud §4.3): it says the same of inputs, on any version.
@@ -189,7 +189,7 @@ def _branch_splits(regime: Regime) -> Iterator[Split]:
             holds = condition.holds(column)
             if np.isfinite(column).all() and 0 < holds.sum() < len(rows):
                 decider = _decider(usable, holds)
-                yield Split(decider or condition, decider.holds(usable[decider.feature]) if decider else holds)
+                yield ScopeSplit(decider or condition, decider.holds(usable[decider.feature]) if decider else holds)
 
 
 def _decider(usable: Mapping[str, Floats], holds: Bools) -> Condition | None:
@@ -202,14 +202,14 @@ def _decider(usable: Mapping[str, Floats], holds: Bools) -> Condition | None:
     return None
 
 
-def _absence_splits(rows: Observations) -> Iterator[Split]:
+def _absence_splits(rows: Observations) -> Iterator[ScopeSplit]:
     for name, column in rows.columns.items():
         if np.isnan(column).any():
             condition = Condition(name, Operator.ABSENT)
-            yield Split(condition, condition.holds(column))
+            yield ScopeSplit(condition, condition.holds(column))
 
 
-def _border_splits(regime: Regime, whole: Choice) -> Iterator[Split]:
+def _border_splits(regime: Regime, whole: TermChoice) -> Iterator[ScopeSplit]:
     """Yield quantiles of the features that explain the cost of the whole: where costs jump they also grow.
 
     A few calls beyond a border may pass for outliers of a constant; the feature that orders the costs best is tried as well.
@@ -223,7 +223,7 @@ def _border_splits(regime: Regime, whole: Choice) -> Iterator[Split]:
         places = np.floor(np.linspace(0, 1, _BORDERS + 2)[1:-1] * (len(column) - 1)).astype(np.int64)
         for bound in sorted(set(ordered[places].tolist())):
             condition = Condition(name, Operator.AT_MOST, (bound,))
-            yield Split(condition, condition.holds(column), border=True)
+            yield ScopeSplit(condition, condition.holds(column), border=True)
 
 
 def _ordering(regime: Regime) -> list[str]:
@@ -237,7 +237,7 @@ def _ordering(regime: Regime) -> list[str]:
     return [list(varying)[int(strength.argmax())]]
 
 
-def _refined(split: Split, rows: Observations, ranked: _Ranking) -> Split:
+def _refined(split: ScopeSplit, rows: Observations, ranked: _Ranking) -> ScopeSplit:
     """Return the border moved to where it leaves least, halving the step over the distinct values around it as long as there are any."""
     column = rows.columns[split.condition.feature]
     values = np.unique(column)
@@ -260,7 +260,7 @@ def _refined(split: Split, rows: Observations, ranked: _Ranking) -> Split:
 class _Ranking:
     """What splits are ranked by: regressions of the cost on an intercept and likely terms, apart where a split holds and elsewhere."""
 
-    def __init__(self, regime: Regime, setting: Setting, whole: Choice) -> None:
+    def __init__(self, regime: Regime, setting: ContestSetting, whole: TermChoice) -> None:
         rows, usable = regime.rows, regime.usable
         linear = [((name, "x"),) for name in usable]
         terms = tuple(dict.fromkeys([(), *whole.terms, *linear[:_RANKED_FEATURES]]))

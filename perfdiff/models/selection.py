@@ -121,7 +121,7 @@ def is_steeper(factors: Factors) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ContestSetting:
     """The terms of a fair contest over n rows, taken from a pilot model: all models of these rows are judged by them.
 
     `deviation` and `weights` (n,) standardise residuals and bound the pull of outliers, `unexplained` is the mean squared standardised
@@ -136,7 +136,7 @@ class Setting:
     run: Ints
     products: tuple[Factors, ...] = ()
 
-    def rows(self, which: Bools) -> Setting:
+    def rows(self, which: Bools) -> ContestSetting:
         """Return the setting for some of the rows."""
         return replace(self, deviation=self.deviation[which], weights=self.weights[which], run=self.run[which])
 
@@ -150,7 +150,7 @@ class Setting:
 class Contest:
     """Compares sets of terms by BIC on the same rows in the same setting; all are solved from one Gram matrix."""
 
-    def __init__(self, candidates: Basis, cost: Floats, setting: Setting) -> None:
+    def __init__(self, candidates: Basis, cost: Floats, setting: ContestSetting) -> None:
         self.basis = candidates
         self.index = candidates.index
         self.places = candidates.places
@@ -307,7 +307,7 @@ def plainest(contest: Contest, features: Sequence[str], *, margin: float, fallin
         if name == best and score <= scores.min() + margin
     ]
     sound = [(places, score) for places, score in fitting if len(places) > 1 or not contest.falls_below_zero(places[0], 0.0)]
-    places = sound[0][0] if sound else min(fitting, key=lambda each: each[1])[0]
+    places = sound[0][0] if sound else min(fitting, key=lambda fit: fit[1])[0]
     return tuple(contest.basis.factors[place] for place in (0, *places))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.models.loglines import ROUNDING_SD, Contrast, LogLines, exponential, sign_draws
+from perfdiff.models.loglines import ROUNDING_SD, LineContrast, LogLines, exponential, sign_draws
 from perfdiff.models.trend import LEAST_SHIFT, Interval
 from perfdiff.models.trendlines import CONFIDENCE, power_laws
 from perfdiff.records.schema import Floats
@@ -49,8 +49,8 @@ def exponent_shift(x: Floats, base: Floats, head: Floats, *, seed: int) -> Expon
     if not lines.sound[0]:
         return None
     signs = sign_draws(len(x), seed)
-    shift, (low, high) = _interval(lines, Contrast(0.0, 1.0), signs, CONFIDENCE)
-    _, (strictly_low, strictly_high) = _interval(lines, Contrast(0.0, 1.0), signs, CLAIMED_AT)
+    shift, (low, high) = _interval(lines, LineContrast(0.0, 1.0), signs, CONFIDENCE)
+    _, (strictly_low, strictly_high) = _interval(lines, LineContrast(0.0, 1.0), signs, CLAIMED_AT)
     clear = abs(shift) >= LEAST_SHIFT and (strictly_low > 0 or strictly_high < 0)
     return ExponentShift(shift, (low, high), clear and not _is_of_lower_order(x, base, head, lines, seed))
 
@@ -60,7 +60,7 @@ def cost_ratio(x: Floats, base: Floats, head: Floats, at: float, *, seed: int) -
     lines = _ratios(x, base, head)
     if not lines.sound[0]:
         return None
-    center, (low, high) = _interval(lines, Contrast(1.0, float(np.log(at))), sign_draws(len(x), seed), CONFIDENCE)
+    center, (low, high) = _interval(lines, LineContrast(1.0, float(np.log(at))), sign_draws(len(x), seed), CONFIDENCE)
     return exponential(center), (exponential(low), exponential(high))
 
 
@@ -71,7 +71,7 @@ def _ratios(x: Floats, base: Floats, head: Floats) -> LogLines:
     return LogLines(np.log(np.where(usable, x, 1.0)), np.log(after / before)[None, :], rounding[None, :], usable[None, :])
 
 
-def _interval(lines: LogLines, contrast: Contrast, signs: Floats, confidence: float) -> tuple[float, Interval]:
+def _interval(lines: LogLines, contrast: LineContrast, signs: Floats, confidence: float) -> tuple[float, Interval]:
     center, width = lines.intervals(contrast, signs, confidence)
     return float(center[0]), (float(center[0] - width[0]), float(center[0] + width[0]))
 

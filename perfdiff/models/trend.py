@@ -19,7 +19,7 @@ LEAST_SHIFT = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction:
+class TrendPrediction:
     """The cost that a trend predicts at a feature's value `at`, with its 95 % interval."""
 
     at: float
@@ -45,7 +45,7 @@ class Law:
     r2: float
     n: int
     ignored: int
-    predictions: tuple[Prediction, ...]
+    predictions: tuple[TrendPrediction, ...]
     growth: CostClass
     says: str
     diagnosis: str = ""
@@ -56,7 +56,7 @@ class Law:
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class JointLaw:
     """A cost over several features at once: `says` the terms with coefficients ("2.1·n·m"); `r2` of the logarithms."""
 
     features: tuple[str, ...]

@@ -9,8 +9,8 @@ import numpy as np
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.diagnosis import diagnoses
 from perfdiff.models.laws import laws, power_in_words
-from perfdiff.models.loglines import ROUNDING_SD, Contrast, LogLines, exponential, sign_draws
-from perfdiff.models.trend import Law, Prediction, far_values
+from perfdiff.models.loglines import ROUNDING_SD, LineContrast, LogLines, exponential, sign_draws
+from perfdiff.models.trend import Law, TrendPrediction, far_values
 from perfdiff.records.schema import Floats
 
 CONFIDENCE = 0.95
@@ -60,13 +60,13 @@ def power_laws(feature: str, x: Floats, costs: Floats, *, seed: int, confidence:
 
 
 def _laws(feature: str, lines: LogLines, at: tuple[float, ...], signs: Floats, confidence: float) -> list[Law | None]:
-    def bounds(contrast: Contrast) -> tuple[Floats, Floats, Floats]:
+    def bounds(contrast: LineContrast) -> tuple[Floats, Floats, Floats]:
         center, width = lines.intervals(contrast, signs, confidence)
         return center, center - width, center + width
 
-    slope, slope_low, slope_high = bounds(Contrast(0.0, 1.0))
-    level, level_low, level_high = bounds(Contrast(1.0, 0.0))
-    far = [(value, *bounds(Contrast(1.0, float(np.log(value))))) for value in at]
+    slope, slope_low, slope_high = bounds(LineContrast(0.0, 1.0))
+    level, level_low, level_high = bounds(LineContrast(1.0, 0.0))
+    far = [(value, *bounds(LineContrast(1.0, float(np.log(value))))) for value in at]
     points = lines.known.shape[1]
     return [
         Law(
@@ -79,7 +79,7 @@ def _laws(feature: str, lines: LogLines, at: tuple[float, ...], signs: Floats, c
             n=int(lines.n[row]),
             ignored=points - int(lines.n[row]),
             predictions=tuple(
-                Prediction(value, exponential(center[row]), (exponential(low[row]), exponential(high[row])))
+                TrendPrediction(value, exponential(center[row]), (exponential(low[row]), exponential(high[row])))
                 for value, center, low, high in far
             ),
             growth=CostClass.POWER,

@@ -28,7 +28,7 @@ WORK_COUNTERS = (
     WorkCounter("opcodes", "instructions", (), is_bounded=False),
     WorkCounter("lines", "lines", (), is_bounded=False),
 )
-WORK_METRICS = tuple(each.metric for each in WORK_COUNTERS)
+WORK_METRICS = tuple(counter.metric for counter in WORK_COUNTERS)
 
 
 def work_counters(counted: Container[str]) -> tuple[WorkCounter, ...]:

@@ -112,7 +112,7 @@ class SkipKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedFunction:
     """A function that could not be probed, or is not touched by any workload, with the reason; `whole`: that is one of its whole file."""
 
     name: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, SkipKind, Skipped
+from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, SkipKind, SkippedFunction
 
 _WORDS = {
     "struct": EntityKind.RECORD,
@@ -78,4 +78,4 @@ def skipped(stored: Any) -> Any:
     return stored | {"kind": (SkipKind.EXCLUDED if reason.startswith(_EXCLUDED) else _SKIPS.get(reason, SkipKind.OTHER)).value}
 
 
-CONVERTED: Mapping[Any, Callable[[Any], Any]] = {Entity: entity, ChangeReason: change_reason, Skipped: skipped}
+CONVERTED: Mapping[Any, Callable[[Any], Any]] = {Entity: entity, ChangeReason: change_reason, SkippedFunction: skipped}

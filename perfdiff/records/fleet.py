@@ -23,7 +23,7 @@ Resolve = Callable[[str], str | None]  # the commit that a word means in a repos
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FleetPart:
     """A part, without what it says of its functions, and where it lies."""
 
     folder: Path
@@ -54,23 +54,23 @@ class LeftOut:
 class Fleet:
     """All parts that can be read, each once, in an order that the folders they lie in do not decide; and what was left out."""
 
-    parts: tuple[Found, ...]
+    parts: tuple[FleetPart, ...]
     left_out: LeftOut
     notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class FleetChoice:
     """The parts that are compared, of both sides, under the revisions that they are of."""
 
-    sides: Mapping[Side, tuple[Found, ...]]
+    sides: Mapping[Side, tuple[FleetPart, ...]]
     revisions: Mapping[Side, Revision]
     notes: tuple[Note, ...]
 
 
 def find(folders: Iterable[Path], advance: Callable[[str], None] = lambda _: None) -> Fleet:
     """Return the parts at and below folders; what is damaged, of another format, or there twice is left out and told, never an error."""
-    left_out, by_id, doubles = LeftOut(), dict[str, Found](), 0
+    left_out, by_id, doubles = LeftOut(), dict[str, FleetPart](), 0
     for folder in folders:
         places = list(parts.below(folder))
         if not places:
@@ -82,7 +82,7 @@ def find(folders: Iterable[Path], advance: Callable[[str], None] = lambda _: Non
                 left_out.add("of another format" if error.slug == "format-version" else _UNREADABLE, place.name)
                 continue
             doubles += part.id in by_id
-            by_id.setdefault(part.id, Found(place, replace(part, functions=())))
+            by_id.setdefault(part.id, FleetPart(place, replace(part, functions=())))
             advance(place.name)
     ordered = tuple(by_id[id_] for id_ in sorted(by_id))
     notes = [*_clock_notes(ordered)]
@@ -91,7 +91,7 @@ def find(folders: Iterable[Path], advance: Callable[[str], None] = lambda _: Non
     return Fleet(ordered, left_out, tuple(notes))
 
 
-def _clock_notes(members: Sequence[Found]) -> Iterable[Note]:
+def _clock_notes(members: Sequence[FleetPart]) -> Iterable[Note]:
     now = time.time_ns()
     hosts = {member.part.host for member in members if member.part.runs_backwards or member.part.ended_unix_ns > now + _AHEAD_NS}
     if hosts:
@@ -102,7 +102,7 @@ def _clock_notes(members: Sequence[Found]) -> Iterable[Note]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FleetSelection:
     """Which parts are compared: of the revisions `base` and `head`, as words; those that bear `labels`, and whatever those in `pooled` say.
 
     `resolve` is git's where a repository is at hand.
@@ -115,7 +115,7 @@ class Asked:
     resolve: Resolve | None = None
 
 
-def choose(fleet: Fleet, asked: Asked) -> Chosen:
+def choose(fleet: Fleet, selection: FleetSelection) -> FleetChoice:
     """Return the parts of both revisions that can be compared; raise UsageError where there are none, or it is not said which those are.
 
     Parts are compared that have the same labels, and were built alike. RecordingError where those that can be read are of fewer than two
@@ -131,14 +131,14 @@ def choose(fleet: Fleet, asked: Asked) -> Chosen:
     left_out = LeftOut({reason: list(names) for reason, names in fleet.left_out.reasons.items()})
     labelled = []
     for member in fleet.parts:
-        if all(member.part.labels.get(name) == value for name, value in asked.labels.items()):
-            unlabelled = {name: value for name, value in member.part.labels.items() if name not in asked.pooled}
+        if all(member.part.labels.get(name) == value for name, value in selection.labels.items()):
+            unlabelled = {name: value for name, value in member.part.labels.items() if name not in selection.pooled}
             labelled.append(replace(member, part=replace(member.part, labels=unlabelled)))
         else:
             left_out.add("bearing other labels", member.folder.name)
     if not labelled:
         raise UsageError(_nothing(fleet, left_out), slug="fleet-empty")
-    trees = _trees(labelled, asked)
+    trees = _trees(labelled, selection)
     sides = {side: [member for member in labelled if member.part.tree == trees[side]] for side in Side}
     for member in labelled:
         if member.part.tree not in trees.values():
@@ -147,29 +147,31 @@ def choose(fleet: Fleet, asked: Asked) -> Chosen:
         sides = _common(sides, says, key, left_out)
     revisions = {side: _usual([member.part.revision for member in members]) for side, members in sides.items()}
     notes = (*fleet.notes, *left_out.notes(), *_host_notes(sides))
-    return Chosen({side: tuple(members) for side, members in sides.items()}, revisions, notes)
+    return FleetChoice({side: tuple(members) for side, members in sides.items()}, revisions, notes)
 
 
-def _labels(member: Found) -> object:
+def _labels(member: FleetPart) -> object:
     return tuple(sorted(member.part.labels.items()))
 
 
-def _build(member: Found) -> object:
+def _build(member: FleetPart) -> object:
     return member.part.build, member.part.environment.compiler
 
 
-def _recorder(member: Found) -> object:
+def _recorder(member: FleetPart) -> object:
     return member.part.environment.perfdiff
 
 
-_COMPARABLE: tuple[tuple[str, Callable[[Found], object]], ...] = (
+_COMPARABLE: tuple[tuple[str, Callable[[FleetPart], object]], ...] = (
     ("bearing labels that no part of the other revision bears", _labels),
     ("built by another compiler or with other flags than any part of the other revision", _build),
     ("recorded by another version of perfdiff than any part of the other revision", _recorder),
 )
 
 
-def _common(sides: Mapping[Side, list[Found]], says: str, key: Callable[[Found], object], left_out: LeftOut) -> dict[Side, list[Found]]:
+def _common(
+    sides: Mapping[Side, list[FleetPart]], says: str, key: Callable[[FleetPart], object], left_out: LeftOut
+) -> dict[Side, list[FleetPart]]:
     """Return the parts whose key both sides have; raise UsageError where there is none."""
     shared = set.intersection(*({key(member) for member in members} for members in sides.values()))
     common = {side: [member for member in members if key(member) in shared] for side, members in sides.items()}
@@ -185,11 +187,11 @@ def _common(sides: Mapping[Side, list[Found]], says: str, key: Callable[[Found],
     return common
 
 
-def _trees(members: Sequence[Found], asked: Asked) -> dict[Side, str]:
+def _trees(members: Sequence[FleetPart], selection: FleetSelection) -> dict[Side, str]:
     """Return the contents that stand for base and head: those that the words mean; of one word, the other is the only one left."""
     by_tree = Counter(member.part.tree for member in members)
-    words = {Side.BASE: asked.base, Side.HEAD: asked.head}
-    trees = {side: _named(members, word, asked.resolve) for side, word in words.items() if word is not None}
+    words = {Side.BASE: selection.base, Side.HEAD: selection.head}
+    trees = {side: _named(members, word, selection.resolve) for side, word in words.items() if word is not None}
     rest = [tree for tree in by_tree if tree not in trees.values()]
     if len(trees) == 1 and len(rest) == 1:
         trees |= {side: rest[0] for side in Side if side not in trees}
@@ -198,11 +200,13 @@ def _trees(members: Sequence[Found], asked: Asked) -> dict[Side, str]:
             f"parts of {_revisions(members)} are there: say which are compared, with --base REV and --head REV", slug="fleet-revisions"
         )
     if trees[Side.BASE] == trees[Side.HEAD]:
-        raise UsageError(f"'{asked.base}' and '{asked.head}' are the same content: there is nothing to compare", slug="fleet-revisions")
+        raise UsageError(
+            f"'{selection.base}' and '{selection.head}' are the same content: there is nothing to compare", slug="fleet-revisions"
+        )
     return trees
 
 
-def _named(members: Sequence[Found], word: str, resolve: Resolve | None) -> str:
+def _named(members: Sequence[FleetPart], word: str, resolve: Resolve | None) -> str:
     """Return the content that a word means: a recorded name of a revision, how its commit or content begins, or what git says."""
     commit = resolve(word) if resolve else None
     matching = {
@@ -233,12 +237,12 @@ def _usual(same_content: Sequence[Revision]) -> Revision:
     return Revision(rev, commit, "")
 
 
-def _revisions(members: Sequence[Found]) -> str:
+def _revisions(members: Sequence[FleetPart]) -> str:
     counted = Counter(member.part.revision.rev for member in members)
     return ", ".join(f"{name} ({_parts(count)})" for name, count in sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _host_notes(sides: Mapping[Side, Sequence[Found]]) -> Iterable[Note]:
+def _host_notes(sides: Mapping[Side, Sequence[FleetPart]]) -> Iterable[Note]:
     hosts = {side: {member.part.host for member in members} for side, members in sides.items()}
     both = hosts[Side.BASE] & hosts[Side.HEAD]
     if not both:

@@ -28,7 +28,7 @@ _BRANCH = re.compile(r"branch ([0-9]{1,5})")
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class FreudLog:
     """All that one file holds: the calls of each function by its name, and who called whom.
 
     `edges`: (caller, callee) -> number of calls and their ns. `elsewhere`: function -> how many of its callees' calls are not in the
@@ -40,7 +40,7 @@ class Log:
     elsewhere: Mapping[str, int]
 
 
-def read(path: Path, *, run: int = 0) -> Log:
+def read(path: Path, *, run: int = 0) -> FreudLog:
     """Read a log; all its rows are of `run`. Raise RecordingError with the byte's offset where it is damaged or cut off.
 
     Features that a call lacks are NaN, `enum` types are categories, and features without a type are the system's. `page_faults` are
@@ -61,7 +61,7 @@ def read(path: Path, *, run: int = 0) -> Log:
         start += len(block)
         first = sum(len(part) for part in parts[block.function]) + 1
         parts[block.function].append(_table(block, functions.index(block.function) + 1, run, family.self_us[rows], first))
-    return Log({name: joined(tables) for name, tables in parts.items()}, family.edges, family.elsewhere)
+    return FreudLog({name: joined(tables) for name, tables in parts.items()}, family.edges, family.elsewhere)
 
 
 def write(path: Path, tables: Mapping[str, SampleTable]) -> None:
@@ -171,10 +171,7 @@ def _family(blocks: Sequence[Block], functions: list[str]) -> _Family:
     ns = (np.bincount(pair.ravel(), wall[callee], len(pairs)) * RESOLUTION_NS).tolist()
     return _Family(
         np.maximum(wall - spent, 0.0),
-        {
-            (functions[a], functions[b]): calls_and_ns
-            for (a, b), calls_and_ns in zip(pairs.tolist(), zip(calls, ns, strict=True), strict=True)
-        },
+        {(functions[a], functions[b]): sums for (a, b), sums in zip(pairs.tolist(), zip(calls, ns, strict=True), strict=True)},
         {functions[number]: count for number, count in enumerate(np.bincount(function[parent[~here]]).tolist()) if count},
     )
 

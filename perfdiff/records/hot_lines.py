@@ -19,7 +19,7 @@ _OTHERS = 2**32 - 1  # stands for all threads beyond those that are told apart
 _LARGEST = 4096  # bytes of a page; the masks of a core are one line's
 
 
-class _Kind(IntEnum):
+class _PlaceKind(IntEnum):
     OBJECT = 1
     HEAP = 2
     STACK = 3
@@ -39,7 +39,7 @@ class Touch:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class CodeAddress:
     """A place in an object file, by its path and the address that the file's own symbols have."""
 
     object: str
@@ -50,7 +50,7 @@ class Spot:
 class Variable:
     """The line lies in the data of an object file; `spot` is where it begins."""
 
-    spot: Spot
+    spot: CodeAddress
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Allocation:
 
     address: int
     size: int
-    site: Spot | None
+    site: CodeAddress | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +124,14 @@ def _places(offset: int, block: bytes, start: int, places: int) -> Iterator[Plac
             raise DamageError(offset, f"a path of {length} bytes does not fit into the block of a line")
         path = block[start : start + length].decode(errors="replace")
         start += -(-length // 8) * 8
-        yield _place(offset, kind, core, Allocation(address, size, Spot(path, inside) if path else None))
+        yield _place(offset, kind, core, Allocation(address, size, CodeAddress(path, inside) if path else None))
 
 
 def _place(offset: int, kind: int, core: int, allocation: Allocation) -> Place:
-    if kind == _Kind.HEAP:
+    if kind == _PlaceKind.HEAP:
         return allocation
-    if kind == _Kind.STACK:
+    if kind == _PlaceKind.STACK:
         return Stack(core)
-    if kind == _Kind.OBJECT and allocation.site is not None:
+    if kind == _PlaceKind.OBJECT and allocation.site is not None:
         return Variable(allocation.site)
     raise DamageError(offset, f"a place of kind {kind} in the block of a line")

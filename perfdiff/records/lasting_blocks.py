@@ -9,7 +9,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perfdiff.records.hot_lines import Spot
+from perfdiff.records.hot_lines import CodeAddress
 from perfdiff.records.recording_file import DamageError
 
 _LASTING = struct.Struct("<II4Q")
@@ -22,7 +22,7 @@ class LastingBlocks:
     `site` is that call, None where it lies in no file; `probe` that of the innermost call that was open, 0 where none was.
     """
 
-    site: Spot | None
+    site: CodeAddress | None
     probe: int
     blocks: int
     bytes: int
@@ -40,4 +40,4 @@ def _lasting(offset: int, block: bytes) -> LastingBlocks:
     if length > len(block) - _LASTING.size:
         raise DamageError(offset, f"a path of {length} bytes does not fit into the block of lasting memory")
     path = block[_LASTING.size : _LASTING.size + length].decode(errors="replace")
-    return LastingBlocks(Spot(path, inside) if path else None, probe, blocks, size)
+    return LastingBlocks(CodeAddress(path, inside) if path else None, probe, blocks, size)

@@ -18,9 +18,9 @@ import numpy as np
 from perfdiff import __version__
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import freud_log
-from perfdiff.records.differences import Skipped, other_reason
-from perfdiff.records.freud_log import Log
-from perfdiff.records.recorded import RECORDED_APART, Recorded
+from perfdiff.records.differences import SkippedFunction, other_reason
+from perfdiff.records.freud_log import FreudLog
+from perfdiff.records.recorded import RECORDED_APART, RecordedExperiment
 from perfdiff.records.schema import (
     Change,
     Edges,
@@ -46,15 +46,15 @@ _ENVIRONMENT = Environment(_UNTOLD, 0, _UNTOLD, None, _UNTOLD, False, "whole mic
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _LogRun:
     """A log's calls of the functions that are compared, by name, with its run."""
 
-    log: Log
+    log: FreudLog
     tables: Mapping[str, SampleTable]
     run: Run
 
 
-def from_logs(files: Mapping[Side, Sequence[Path]]) -> Recorded:
+def from_logs(files: Mapping[Side, Sequence[Path]]) -> RecordedExperiment:
     """Return the experiment that the logs of each side make; functions are the same where their names are.
 
     Functions that only one of two sides has are skipped. UsageError where the sides share none, RecordingError where a log is damaged
@@ -87,14 +87,14 @@ def from_logs(files: Mapping[Side, Sequence[Path]]) -> Recorded:
         notes=tuple(_notes(entries, two_sided=len(files) > 1)),
     )
     tables = {(number, side): _table(name, number, side, entries) for name, number in numbers.items() for side in files}
-    return Recorded(experiment, functools.partial(_held, tables))
+    return RecordedExperiment(experiment, functools.partial(_loaded, tables))
 
 
-def _held(tables: Mapping[tuple[int, Side], SampleTable], function: int, side: Side) -> SampleTable | None:
+def _loaded(tables: Mapping[tuple[int, Side], SampleTable], function: int, side: Side) -> SampleTable | None:
     return tables.get((function, side))
 
 
-def to_logs(recorded: Recorded, side: Side, folder: Path) -> None:
+def to_logs(recorded: RecordedExperiment, side: Side, folder: Path) -> None:
     """Write the calls of one side to `folder`, a log for each function and run; raise UsageError where that cannot be."""
     for info in recorded.experiment.functions:
         table = recorded.samples(info.id, side)
@@ -119,7 +119,7 @@ def _points(functions: Sequence[set[str]]) -> dict[str, int]:
     return {name: number for number, group in enumerate(sorted(groups, key=min)) for name in group}
 
 
-def _entries(logs: Mapping[Side, Sequence[Log]], points: Mapping[str, int]) -> Iterator[_Entry]:
+def _entries(logs: Mapping[Side, Sequence[FreudLog]], points: Mapping[str, int]) -> Iterator[_LogRun]:
     """Yield the logs that have calls to compare, with their runs. Sides were not recorded in turn, so they share no block."""
     number = block = 0
     for side, of_side in logs.items():
@@ -128,12 +128,12 @@ def _entries(logs: Mapping[Side, Sequence[Log]], points: Mapping[str, int]) -> I
             if tables:
                 point = points[next(iter(tables))]
                 own_ns = sum(float(table.metrics["self_ns"].sum()) for table in tables.values())
-                yield _Entry(log, tables, Run(number, Phase.TIMED, point, side, block, own_ns, own_ns, math.nan, None, None, ""))
+                yield _LogRun(log, tables, Run(number, Phase.TIMED, point, side, block, own_ns, own_ns, math.nan, None, None, ""))
                 number += 1
             block += 1
 
 
-def _table(name: str, number: int, side: Side, entries: Sequence[_Entry]) -> SampleTable:
+def _table(name: str, number: int, side: Side, entries: Sequence[_LogRun]) -> SampleTable:
     parts = []
     for entry in entries:
         if entry.run.side is side and name in entry.tables:
@@ -143,7 +143,7 @@ def _table(name: str, number: int, side: Side, entries: Sequence[_Entry]) -> Sam
     return freud_log.joined(parts)
 
 
-def _info(name: str, numbers: Mapping[str, int], entries: Sequence[_Entry]) -> FunctionInfo:
+def _info(name: str, numbers: Mapping[str, int], entries: Sequence[_LogRun]) -> FunctionInfo:
     called = frozenset(
         numbers[callee] for entry in entries for caller, callee in entry.log.edges if caller == name and callee in entry.tables
     )
@@ -151,14 +151,14 @@ def _info(name: str, numbers: Mapping[str, int], entries: Sequence[_Entry]) -> F
     return FunctionInfo(numbers[name], name, "", 0, "", Change.CHANGED, reasons, calls=called)
 
 
-def _skipped(called: Mapping[Side, set[str]]) -> Iterator[Skipped]:
+def _skipped(called: Mapping[Side, set[str]]) -> Iterator[SkippedFunction]:
     everywhere = set.intersection(*called.values())
     for side, names in called.items():
         for name in sorted(names - everywhere):
-            yield Skipped(name, "", f"only {side} has samples of it")
+            yield SkippedFunction(name, "", f"only {side} has samples of it")
 
 
-def _totals(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Totals:
+def _totals(entries: Sequence[_LogRun], numbers: Mapping[str, int]) -> Totals:
     """Return the sums of each run; a function's direct recursion counts once in its time with callees."""
     rows = []
     for entry in entries:
@@ -172,7 +172,7 @@ def _totals(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Totals:
     return Totals(run, function, calls, wall_ns, self_ns, dict(zip(_SUMMED, other, strict=True)))
 
 
-def _edges(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Edges:
+def _edges(entries: Sequence[_LogRun], numbers: Mapping[str, int]) -> Edges:
     """Return who called whom; calls from outside the log come from a thread's start."""
     rows: list[tuple[float, ...]] = []
     for entry in entries:
@@ -185,7 +185,7 @@ def _edges(entries: Sequence[_Entry], numbers: Mapping[str, int]) -> Edges:
     return Edges(*columns[:3].astype(np.int64), *columns[3:])
 
 
-def _notes(entries: Sequence[_Entry], *, two_sided: bool) -> Iterator[Note]:
+def _notes(entries: Sequence[_LogRun], *, two_sided: bool) -> Iterator[Note]:
     if two_sided:
         yield RECORDED_APART
     outside = sorted({name for entry in entries for name in entry.log.elsewhere if name in entry.tables})

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.errors import UsageError
-from perfdiff.records.differences import Skipped, other_reason
-from perfdiff.records.recorded import RECORDED_APART, Recorded, Samples
+from perfdiff.records.differences import SkippedFunction, other_reason
+from perfdiff.records.recorded import RECORDED_APART, RecordedExperiment, Samples
 from perfdiff.records.schema import (
     Change,
     Edges,
@@ -38,7 +38,7 @@ Name = tuple[str, str]  # of a function, and of its file where several share the
 class _Half:
     """One side of an experiment on its way to being `side` of another: old numbers to new ones."""
 
-    recorded: Recorded
+    recorded: RecordedExperiment
     origin: Side
     side: Side
     functions: Mapping[Name, FunctionInfo]
@@ -58,7 +58,7 @@ class _Source:
     runs: Mapping[int, int]
 
 
-def paired(base: Recorded, head: Recorded) -> Recorded:
+def paired(base: RecordedExperiment, head: RecordedExperiment) -> RecordedExperiment:
     """Return base's side of one experiment against head's of the other; an experiment of one side gives that.
 
     Functions are the same by name, and by file where several share it; points by workload and parameters. UsageError where the two
@@ -86,7 +86,7 @@ def paired(base: Recorded, head: Recorded) -> Recorded:
         halves.append(_Half(recorded, origin, side, infos, numbers, place, runs))
     experiment = _experiment(halves[0], halves[1], shared, points)
     sources = {half.side: _Source(half.recorded.samples, half.origin, half.numbers, half.points, half.runs) for half in halves}
-    return Recorded(experiment, functools.partial(_table, sources))
+    return RecordedExperiment(experiment, functools.partial(_table, sources))
 
 
 def _points_run(experiment: Experiment, side: Side) -> list[Point]:
@@ -166,10 +166,10 @@ def _text(info: FunctionInfo, side: Side) -> Source | None:
     return info.base if side is Side.BASE else info.head
 
 
-def _one_sided(half: _Half, shared: Sequence[Name]) -> Iterator[Skipped]:
+def _one_sided(half: _Half, shared: Sequence[Name]) -> Iterator[SkippedFunction]:
     for name, info in half.functions.items():
         if name not in shared:
-            yield Skipped(info.name, info.file, f"only {half.side} has samples of it")
+            yield SkippedFunction(info.name, info.file, f"only {half.side} has samples of it")
 
 
 def _runs(half: _Half, first_block: int, machines: Sequence[Machine]) -> Iterator[Run]:

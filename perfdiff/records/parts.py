@@ -80,7 +80,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class PartSums:
     """The exact sums of a part, one row a function and one row a pair of functions; `other` holds further metrics by name."""
 
     function: Ints
@@ -98,7 +98,7 @@ class Sums:
 class Numbers:
     """All numbers of a part: its sums, and single calls of each function that has some, as of run 0 at point 0 of `side`."""
 
-    sums: Sums
+    sums: PartSums
     samples: Mapping[int, SampleTable] = field(default_factory=dict)
 
 
@@ -210,9 +210,9 @@ def load(folder: Path) -> Part:
 def numbers(folder: Path, part: Part, side: Side = Side.BASE) -> Numbers:
     """Return the numbers of a part; raise RecordingError where they are damaged."""
     totals, edges, columns = (tables.read_columns(folder, name) for name in (_TOTALS, _EDGES, _SAMPLES))
-    features_by_function = {function.id: function.features for function in part.functions}
+    features = {function.id: function.features for function in part.functions}
     try:
-        sums = Sums(
+        sums = PartSums(
             **{name: totals.pop(name) for name in _SUMS},
             other=totals,
             caller=edges["caller"],
@@ -220,14 +220,14 @@ def numbers(folder: Path, part: Part, side: Side = Side.BASE) -> Numbers:
             made=edges["calls"],
             took_ns=edges["wall_ns"],
         )
-        samples = _samples(columns, features_by_function, side)
+        samples = _samples(columns, features, side)
     except KeyError as error:
         raise RecordingError(f"{folder} lacks the column {error}", slug="damaged-recording") from error
     for used, allowed in (
-        (sums.function, features_by_function),
-        (sums.callee, features_by_function),
-        (sums.caller, {0, *features_by_function}),
-        (np.array(list(samples)), features_by_function),
+        (sums.function, features),
+        (sums.callee, features),
+        (sums.caller, {0, *features}),
+        (np.array(list(samples)), features),
     ):
         if not set(used.tolist()) <= set(allowed):
             raise RecordingError(f"{folder} is damaged: it has numbers of functions that it does not describe", slug="damaged-recording")
@@ -306,12 +306,9 @@ def bounded(folder: Path, most_bytes: int) -> int:
 
 def _least_missed(finished: list[FinishedPart]) -> FinishedPart:
     rooms: dict[str, int] = {}
-    for finished_part in finished:
-        rooms[finished_part.tree] = rooms.get(finished_part.tree, 0) + finished_part.bytes
+    for part in finished:
+        rooms[part.tree] = rooms.get(part.tree, 0) + part.bytes
     largest = max(rooms, key=lambda tree: (rooms[tree], tree))
-    row = sorted(
-        (finished_part for finished_part in finished if finished_part.tree == largest),
-        key=lambda finished_part: (finished_part.started_unix_ns, finished_part.folder.name),
-    )
+    row = sorted((part for part in finished if part.tree == largest), key=lambda part: (part.started_unix_ns, part.folder.name))
     inner = [(after.started_unix_ns - before.started_unix_ns, middle) for before, middle, after in zip(row, row[1:], row[2:], strict=False)]
     return min(inner, key=lambda pair: pair[0])[1] if inner else row[0]

@@ -28,7 +28,7 @@ _DOCUMENT, _TABLE, _INSTANCES = "places.json", "places.parquet", "instances.parq
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
+class _PlaceDocument:
     """What stands beside the table. `features` are None where absent; `functions` and the keys of `sources` are numbered from 0."""
 
     points: tuple[Point, ...]
@@ -60,7 +60,7 @@ def save(folder: Path, counted: PlaceCounts) -> None:
     document = {
         "schema": SCHEMA,
         "places": codec.encode(
-            _Document(counted.points, counted.notes, features, tuple(functions), counted.sources, counted.unsteady, counted.lost)
+            _PlaceDocument(counted.points, counted.notes, features, tuple(functions), counted.sources, counted.unsteady, counted.lost)
         ),
     }
     with tables.written(folder) as draft:
@@ -88,7 +88,7 @@ def load(folder: Folder) -> PlaceCounts:
     schema = data.get("schema") if isinstance(data, dict) else None
     if schema != SCHEMA:
         raise RecordingError(f"{folder} is of format {schema!r}; this perfdiff reads {SCHEMA}", slug="format-version")
-    document = codec.decode(_Document, data.get("places"))
+    document = codec.decode(_PlaceDocument, data.get("places"))
     columns, instances = tables.read_columns(folder, _TABLE), tables.read_columns(folder, _INSTANCES)
     try:
         places = _places(document, *(columns[name].tolist() for name in ("file", "function", "line")))
@@ -110,7 +110,7 @@ def _counts(columns: Mapping[str, Any], points: int) -> Floats:
     return np.column_stack([columns[f"point:{i}"] for i in range(points)]).astype(np.float64)
 
 
-def _instances(document: _Document, places: int, columns: Mapping[str, Any]) -> Instances:
+def _instances(document: _PlaceDocument, places: int, columns: Mapping[str, Any]) -> Instances:
     """Return the instances of a table's rows; raise IndexError where one is of no place or function that there is."""
     of, functions = columns["place"], columns["function"].tolist()
     if not len(of):
@@ -120,7 +120,7 @@ def _instances(document: _Document, places: int, columns: Mapping[str, Any]) -> 
     return Instances(of, tuple(document.functions[number] for number in functions), _counts(columns, len(document.points)))
 
 
-def _places(document: _Document, files: list[int], functions: list[int], lines: list[int]) -> tuple[Place, ...]:
+def _places(document: _PlaceDocument, files: list[int], functions: list[int], lines: list[int]) -> tuple[Place, ...]:
     """Return the places of a table's rows; raise IndexError where one is in no file or function that there is."""
     names = tuple(document.sources)
     places = []

@@ -36,7 +36,7 @@ _MARKED = 64  # calls between two timed ones have no entry on the shadow stack
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ProbePlan:
     """What one probe does; `reservoir` is the number of calls kept per thread, `period` k times one call in k.
 
     With `passing`, the calls between are counted in sum alone: how many each caller made is estimated from the timed ones. With `marked`,
@@ -61,41 +61,41 @@ class Entry:
     inner: int = 0
 
     @classmethod
-    def tally(cls) -> Entry:
+    def tally(cls) -> ProbePlan:
         """Count, at the cost of about 1 ns a call: few calls are looked at, and kept, as right below these each callee finds its caller."""
         return cls(Mode.SAMPLE, TALLY_PERIOD, reservoir=SURVEY_SAMPLES, passing=True, brief=True)
 
     @classmethod
-    def survey(cls, *, sampled: bool) -> Entry:
+    def survey(cls, *, sampled: bool) -> ProbePlan:
         """Count and time calls; if `sampled`, keep a few, for the outcomes of their conditions and what reading their cells takes."""
         mode, reservoir = (Mode.SAMPLE, SURVEY_SAMPLES) if sampled else (Mode.TIME, 0)
         return cls(mode, reservoir=reservoir, lengths=True, brief=True)
 
     @classmethod
-    def timed(cls, *, detail: bool, reservoir: int) -> Entry:
+    def timed(cls, *, detail: bool, reservoir: int) -> ProbePlan:
         """Count and time calls, and keep up to `reservoir` of them."""
         return cls(Mode.SAMPLE, detail=detail, reservoir=reservoir)
 
     @classmethod
-    def counted(cls, *, reservoir: int) -> Entry:
+    def counted(cls, *, reservoir: int) -> ProbePlan:
         """Count every call with its own counters, and keep up to `reservoir` of them."""
         return cls(Mode.SAMPLE, reservoir=reservoir, own=True)
 
     @classmethod
-    def calls(cls) -> Entry:
+    def calls(cls) -> ProbePlan:
         """Count calls, and who makes them."""
         return cls(Mode.COUNT)
 
     @classmethod
-    def sums(cls) -> Entry:
+    def sums(cls) -> ProbePlan:
         """Count every call with its own counters, in sum alone."""
         return cls(Mode.TIME, own=True)
 
-    def paced(self, *, period: int, passing: bool, inner: int, marked: bool) -> Entry:
+    def paced(self, *, period: int, passing: bool, inner: int, marked: bool) -> ProbePlan:
         """Return the entry with one call in `period` timed."""
         return replace(self, period=period, passing=passing, inner=inner, marked=marked)
 
-    def sized(self, *, features: int, branches: int) -> Entry:
+    def sized(self, *, features: int, branches: int) -> ProbePlan:
         """Return the entry for a probe with so many features and conditions."""
         return replace(self, features=features, branches=branches)
 
@@ -119,12 +119,12 @@ def turn(path: Path, rates: Mapping[int, tuple[int, bool]]) -> None:
         file.write(_HEADER.pack(magic, size, (epoch + 1) % 2**32))
 
 
-def write(path: Path, entries: Mapping[int, Entry]) -> None:
+def write(path: Path, entries: Mapping[int, ProbePlan]) -> None:
     """Write the plan of probes by number; numbers without an entry are off."""
     size = max(entries, default=0) + 1
     rows = bytearray(_HEADER.pack(_MAGIC, size, 0))
     for number in range(size):
-        entry = entries.get(number, Entry(Mode.OFF))
+        entry = entries.get(number, ProbePlan(Mode.OFF))
         flags = _DETAIL * entry.detail | _PASSING * entry.passing | _OWN * entry.own | _LENGTHS * entry.lengths
         flags |= _RECURSIVE * (entry.inner > 0) | _BRIEF * entry.brief | _MARKED * entry.marked
         rows += _ENTRY.pack(entry.mode, flags, entry.features, entry.branches, entry.inner, entry.period, entry.reservoir)

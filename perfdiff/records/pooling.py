@@ -16,8 +16,8 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import parts, usual_inputs
-from perfdiff.records.differences import Skipped, other_reason
-from perfdiff.records.fleet import Chosen, Found, LeftOut, machine_key
+from perfdiff.records.differences import SkippedFunction, other_reason
+from perfdiff.records.fleet import FleetChoice, FleetPart, LeftOut, machine_key
 from perfdiff.records.parts import Numbers, Part, PartFunction
 from perfdiff.records.recorded import RECORDED_APART
 from perfdiff.records.reservoir import Reservoir, joined, quota
@@ -132,7 +132,7 @@ def _add_sums(session: _Session, numbers: Numbers, names: Mapping[int, Name]) ->
     return dict(zip(sums.function.tolist(), sums.calls.tolist(), strict=True))
 
 
-def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _: None) -> tuple[Experiment, Iterator[SampleTable]]:
+def pooled(chosen: FleetChoice, seed: int, advance: Callable[[str], None] = lambda _: None) -> tuple[Experiment, Iterator[SampleTable]]:
     """Return the parts of both revisions as one experiment, and its tables; a part that turns out damaged is left out and told.
 
     Raise RecordingError where all of a side are.
@@ -154,21 +154,21 @@ def pooled(chosen: Chosen, seed: int, advance: Callable[[str], None] = lambda _:
                 slug="fleet-damaged",
             )
     notes = (*chosen.notes, *(LeftOut({"damaged": damaged}).notes() if damaged else ()))
-    return _Assembled(pool, chosen, notes).experiment()
+    return _PoolAssembly(pool, chosen, notes).experiment()
 
 
-def _read(member: Found, side: Side) -> tuple[Part, Numbers]:
+def _read(member: FleetPart, side: Side) -> tuple[Part, Numbers]:
     """Return a part with its functions and its numbers; its labels are those by which it was chosen."""
     part = parts.load(member.folder)
     return replace(part, labels=member.part.labels), parts.numbers(member.folder, part, side)
 
 
 @dataclass(slots=True)
-class _Assembled:
+class _PoolAssembly:
     """A pool on its way to an experiment: names become numbers."""
 
     pool: Pool
-    chosen: Chosen
+    chosen: FleetChoice
     notes: tuple[Note, ...]
     runs: dict[RunKey, int] = field(default_factory=dict)
     numbers: dict[Name, int] = field(default_factory=dict)  # of both sides: functions that are the same have the same number
@@ -202,7 +202,7 @@ class _Assembled:
         )
         return experiment, self._tables()
 
-    def _number(self) -> tuple[Skipped, ...]:
+    def _number(self) -> tuple[SkippedFunction, ...]:
         """Number the functions: the same by name, and by file where a side has several of one name; others are one side's alone."""
         short = {side: Counter(name[:2] for name in self.pool.functions[side]) for side in Side}
         by_key: dict[tuple[str, ...], dict[Side, Name]] = {}
@@ -215,7 +215,7 @@ class _Assembled:
             pair = by_key[key]
             only = next(iter(pair)) if len(pair) == 1 else None
             if only is not None and not self._is_usual(only, pair[only]):
-                skipped.append(Skipped(pair[only][1], pair[only][2], f"only {only} has calls of it, in few of its recordings"))
+                skipped.append(SkippedFunction(pair[only][1], pair[only][2], f"only {only} has calls of it, in few of its recordings"))
                 continue
             number = len(self.named) + 1
             self.named[number] = pair

@@ -13,11 +13,11 @@ from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.remote import Folder
 from perfdiff.records.reservoir import Reservoir, quota
-from perfdiff.records.schema import Compared, Experiment, Note, Phase, SampleTable, Side
+from perfdiff.records.schema import ComparedUnit, Experiment, Note, Phase, SampleTable, Side
 
 SEED = 0  # of the choice of calls, which is the same whoever asks
 
-BY_OTHER_TOOLS = (Compared.RESULTS, Compared.PROFILES)
+BY_OTHER_TOOLS = (ComparedUnit.RESULTS, ComparedUnit.PROFILES)
 RECORDED_APART = Note(
     "recorded-apart",
     "base and head were not recorded in turn: what differs between the two recordings, such as the machine's load, counts as head's",
@@ -39,7 +39,7 @@ def no_lines() -> PlaceExperiment | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedExperiment:
     """An experiment, and `samples`, which loads a function's table of one side, or None where it has none; `counts` those of counted runs.
 
     `lines` loads how often each line ran, or None where that was not counted.
@@ -59,7 +59,7 @@ class Recorded:
         return tuple(side for side in Side if side in with_runs)
 
 
-def load(folder: Folder) -> Recorded:
+def load(folder: Folder) -> RecordedExperiment:
     """Return the experiment in a folder; raise RecordingError where it is damaged, of another version or without runs.
 
     A table in several parts is read one after the other, and what is loaded of it are calls of each run that stand for all
@@ -67,10 +67,10 @@ def load(folder: Folder) -> Recorded:
     """
     experiment = store.load(folder)
     runs, points = frozenset(run.id for run in experiment.runs), frozenset(point.id for point in experiment.points)
-    bounded = _Bounded(folder, quotas(experiment))
+    bounded = _BoundedTables(folder, quotas(experiment))
     samples, counts = (_Table(read, runs, points) for read in (bounded, functools.partial(store.counts, folder)))
     revisions = {Side.BASE: experiment.base, Side.HEAD: experiment.head}
-    recorded = Recorded(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
+    recorded = RecordedExperiment(experiment, samples, counts, functools.partial(store.lines, folder, revisions))
     if not (recorded.sides or experiment.same_code or experiment.endless):
         raise RecordingError(f"{folder} holds no runs; save samples of a whole measurement", slug="samples-empty")
     return recorded
@@ -82,7 +82,7 @@ def quotas(experiment: Experiment) -> Mapping[Side, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Bounded:
+class _BoundedTables:
     """A loader of a folder's tables: one of a single part as it is, of another some calls of each run, by side as many as its quota."""
 
     folder: Folder
@@ -116,7 +116,7 @@ class _Table:
         return table
 
 
-class Held:
+class TablesInMemory:
     """A loader of tables that are in memory."""
 
     def __init__(self, tables: Iterable[SampleTable]) -> None:

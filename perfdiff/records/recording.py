@@ -48,7 +48,7 @@ Cells = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeCosts:
+class ProbeCallCosts:
     """What one probed call cost beyond its function, as its caller sees it and (`inner`) between its own time stamps; ns.
 
     They were taken off all times already.
@@ -163,7 +163,7 @@ class Recording:
     started_unix_ns: int | None
     complete: bool
     ns_per_tick: float
-    costs: ProbeCosts
+    costs: ProbeCallCosts
     totals: RecordedTotals
     edges: RecordedEdges
     samples: Mapping[int, RecordedSamples]
@@ -232,7 +232,7 @@ def _recording(header: Header, contents: Contents, ending: _AtExit, size: int) -
         started_unix_ns=header.started_unix_ns,
         complete=Flag.ENDED in header.flags and is_whole,
         ns_per_tick=header.ns_per_tick,
-        costs=ProbeCosts(*(cost / TIME_UNITS * header.ns_per_tick for cost in header.costs)),
+        costs=ProbeCallCosts(*(cost / TIME_UNITS * header.ns_per_tick for cost in header.costs)),
         totals=totals,
         edges=_edges(header, contents, totals),
         samples=_samples(header, contents),

@@ -56,7 +56,7 @@ class CounterFlag(IntFlag):
     MULTIPLEXED = 2
 
 
-class _Kind(IntEnum):
+class _BlockKind(IntEnum):
     NONE = 0
     TOTALS = 1
     EDGES = 2
@@ -67,7 +67,7 @@ class _Kind(IntEnum):
     LASTING = 8
 
 
-_KINDS = frozenset(_Kind)
+_KINDS = frozenset(_BlockKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Header:
 @dataclass(frozen=True, slots=True)
 class _Block:
     thread: int
-    kind: _Kind
+    kind: _BlockKind
     start: int  # of what follows the block's header
     end: int
 
@@ -233,13 +233,13 @@ def _blocks(data: bytes, header: Header) -> Iterator[_Block]:
 def _blocks_of_extent(data: bytes, thread: int, offset: int, end: int) -> Iterator[_Block]:
     while offset + _BLOCK.size <= min(end, len(data)):
         kind, _, size = _BLOCK.unpack_from(data, offset)
-        if kind == _Kind.NONE:
+        if kind == _BlockKind.NONE:
             return
         if kind not in _KINDS or size < _BLOCK.size or size % 8 or offset + size > end:
             raise DamageError(offset, f"not a block (kind {kind}, {size} bytes)")
         if offset + size > len(data):
             return
-        yield _Block(thread, _Kind(kind), offset + _BLOCK.size, offset + size)
+        yield _Block(thread, _BlockKind(kind), offset + _BLOCK.size, offset + size)
         offset += size
 
 
@@ -255,7 +255,7 @@ def _fields(data: bytes, block: _Block, layout: struct.Struct) -> tuple[int, ...
 
 def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> None:
     match block.kind:
-        case _Kind.TOTALS:
+        case _BlockKind.TOTALS:
             layout = totals_layout(len(header.counters))
             _require(layout.itemsize, block)
             totals = np.frombuffer(data, layout, 1, block.start)[0]
@@ -263,29 +263,29 @@ def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> 
             if (probe, block.thread) in contents.totals:
                 raise DamageError(block.start, f"a second block of totals of probe {probe} in thread {block.thread}")
             contents.totals[probe, block.thread] = totals
-        case _Kind.EDGES:
+        case _BlockKind.EDGES:
             edges = _edges_block(data, block, header)
             leaves, timed = edges["callee"] >= LIBRARY, edges["callee"] >= LIBRARY + TIMED
             contents.edges.append(edges[~leaves])
             contents.library.append((block.start, edges[leaves & ~timed]))
             contents.timed.append((block.start, edges[timed]))
-        case _Kind.SAMPLES:
+        case _BlockKind.SAMPLES:
             _collect_samples(data, block, header, contents)
-        case _Kind.TYPE:
+        case _BlockKind.TYPE:
             vtable, length, _ = _fields(data, block, _TYPE)
             name = data[block.start + _TYPE.size : block.end][:length]
             contents.types[vtable] = readable(_text(name))
-        case _Kind.FUNCTION:
+        case _BlockKind.FUNCTION:
             number, unseen, length = _fields(data, block, _FUNCTION)
             if length > block.end - block.start - _FUNCTION.size:
                 raise DamageError(block.start, f"a name of {length} bytes does not fit into its block")
             name = data[block.start + _FUNCTION.size : block.start + _FUNCTION.size + length]
             contents.functions[number] = (_text(name), bool(unseen))
-        case _Kind.LINE:
+        case _BlockKind.LINE:
             contents.lines.append((block.start, data[block.start : block.end]))
-        case _Kind.LASTING:
+        case _BlockKind.LASTING:
             contents.lasting.append((block.start, data[block.start : block.end]))
-        case _Kind.NONE:
+        case _BlockKind.NONE:
             pass
 
 

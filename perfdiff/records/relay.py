@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Machine, Note
 
 
@@ -13,8 +13,8 @@ from perfdiff.records.schema import Machine, Note
 class Handover:
     """Where another machine goes on: a revision that came before, as both machines recorded it; None where there is no such one."""
 
-    before: Recorded | None
-    after: Recorded | None
+    before: RecordedExperiment | None
+    after: RecordedExperiment | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,11 @@ class Relay:
     """
 
     on: tuple[str, ...]
-    made: Mapping[tuple[str, int], Recorded | str]
+    made: Mapping[tuple[str, int], RecordedExperiment | str]
     machines: tuple[Machine, ...] = ()
     notes: tuple[Note, ...] = ()
 
-    def recorded(self, place: int) -> Recorded | str:
+    def recorded(self, place: int) -> RecordedExperiment | str:
         """Return what was recorded of a revision, or why there is nothing."""
         return self.made[self.on[place], place]
 
@@ -50,7 +50,7 @@ class Relay:
     def _handover(self, former: str, latter: str, end: int) -> Handover:
         for place in reversed(range(end)):
             before, after = self.made.get((former, place)), self.made.get((latter, place))
-            if isinstance(before, Recorded) and isinstance(after, Recorded):
+            if isinstance(before, RecordedExperiment) and isinstance(after, RecordedExperiment):
                 return Handover(before, after)
         return Handover(None, None)
 

@@ -48,7 +48,7 @@ class Remote:
     def stat(self) -> os.stat_result:
         """Return the size of a file, and that it is one; raise OSError where there is none."""
         system, path = _opened(self.url)
-        with _told(self.url):
+        with _as_os_errors(self.url):
             info = system.info(path)
         kind = stat.S_IFREG if info["type"] == "file" else stat.S_IFDIR
         return os.stat_result((kind | 0o600, 0, 0, 1, 0, 0, int(info.get("size") or 0), 0, 0, 0))
@@ -71,13 +71,13 @@ class Remote:
     def read_bytes(self) -> bytes:
         """Return what a file holds; raise OSError where it cannot be read."""
         system, path = _opened(self.url)
-        with _told(self.url):
+        with _as_os_errors(self.url):
             return bytes(system.cat_file(path))
 
     def write_file(self, source: Path) -> None:
         """Copy a file of this machine there; raise OSError where that cannot be done."""
         system, path = _opened(self.url)
-        with _told(self.url):
+        with _as_os_errors(self.url):
             # Where paths begin with a bucket, folders are parts of names, and who makes one makes the bucket, too, which was misspelt.
             if path.startswith("/"):
                 system.makedirs(path.rpartition("/")[0], exist_ok=True)
@@ -87,7 +87,7 @@ class Remote:
         """Raise OSError where nothing can be written to a folder; a store tells it of what is written alone."""
         probe = self / _PROBE
         system, path = _opened(probe.url)
-        with _told(self.url):
+        with _as_os_errors(self.url):
             system.pipe_file(path, b"")
             with contextlib.suppress(PermissionError):  # who may add to a store may not always remove; nothing reads it
                 system.rm_file(path)
@@ -95,13 +95,13 @@ class Remote:
     def files(self) -> tuple[Remote, ...]:
         """Return the files in a folder and below it, none where it is not there; raise OSError."""
         system, path = _opened(self.url)
-        with _told(self.url):
+        with _as_os_errors(self.url):
             return tuple(self / entry[len(path) :].lstrip("/") for entry in system.find(path) if entry.startswith(f"{path.rstrip('/')}/"))
 
     def remove(self) -> None:
         """Remove a file; raise OSError where that cannot be done."""
         system, path = _opened(self.url)
-        with _told(self.url):
+        with _as_os_errors(self.url):
             system.rm_file(path)
 
 
@@ -137,7 +137,7 @@ def _opened(url: str) -> tuple[Any, str]:
 
 
 @contextmanager
-def _told(url: str) -> Iterator[None]:
+def _as_os_errors(url: str) -> Iterator[None]:
     """Tell failures of stores' own libraries as failures of a file system; no library of theirs is loaded for it."""
     foreign = sys.modules.get("botocore.exceptions"), sys.modules.get("aiohttp.client_exceptions"), sys.modules.get("gcsfs.retry")
     names = ("BotoCoreError", "ClientError", "HttpError")

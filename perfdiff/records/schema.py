@@ -13,13 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.records.behaviour import Behaviour, Concurrency
-from perfdiff.records.differences import ChangeReason, Entity, Skipped
+from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.lasting import LastingMemory
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
-from perfdiff.records.uncompared import Difference
+from perfdiff.records.uncompared import ComparisonGap
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -33,7 +33,7 @@ class Side(StrEnum):
     HEAD = "head"
 
 
-class Compared(StrEnum):
+class ComparedUnit(StrEnum):
     """What the two sides of an experiment are."""
 
     REVISIONS = "revisions"
@@ -149,7 +149,7 @@ class FunctionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class FoldedFunction:
     """A changed function that has no probe in timed runs: its time counts as that of its `hosts`.
 
     `obstacle` says why it can carry none; it is "" where too many calls are too short, and only then is anything known of these.
@@ -425,7 +425,7 @@ class Experiment:
     workloads: tuple[Workload, ...]
     points: tuple[Point, ...]
     functions: tuple[FunctionInfo, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedFunction, ...]
     runs: tuple[Run, ...]
     totals: Totals
     edges: Edges
@@ -434,15 +434,15 @@ class Experiment:
     spots: tuple[HotSpot, ...] = ()
     same_code: bool = False
     stages: Mapping[str, float] = field(default_factory=dict)
-    folded: tuple[Folded, ...] = ()
+    folded: tuple[FoldedFunction, ...] = ()
     library: LibraryCalls | None = None
     machines: tuple[Machine, ...] = ()
     reach: Reach | None = None
     met: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
-    uncompared: tuple[Difference, ...] = ()
+    uncompared: tuple[ComparisonGap, ...] = ()
     build: str | None = None
     ended_by: str | None = None
-    compared: Compared = Compared.REVISIONS
+    compared: ComparedUnit = ComparedUnit.REVISIONS
     lasting: tuple[LastingMemory, ...] = ()

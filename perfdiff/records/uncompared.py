@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Uncompared(StrEnum):
+class UncomparedReason(StrEnum):
     """Why a difference is not compared."""
 
     BUILD = "build"  # a build command that was guessed decides it
     ABSENT = "absent"  # what it uses is there by hand, and in no build
+    PINS = "pins"  # files pin other versions of packages than runs have, which are the same ones for both sides
     COMMIT = "commit"  # the files are the same, and so is the build, but runs look at the commit
     SUBMODULE = "submodule"  # changes within a submodule are in no commit
     CHECKOUT = "checkout"  # runs ask for files that the user's checkout has, and no revision
@@ -24,9 +25,9 @@ class Uncompared(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ComparisonGap:
     """Files or folders that differ, or workloads, `why` that is not compared, and how many times as long head takes, if that is seen."""
 
-    why: Uncompared
+    why: UncomparedReason
     names: tuple[str, ...]
     ratio: float = 1.0

@@ -33,7 +33,7 @@ _MOST_VALUES = (0.1, 0.9)  # quantiles that these lie between
 
 
 @dataclass(frozen=True, slots=True)
-class _Regime:
+class _DrawnScope:
     """A scope with the rows (n,) that are nearest to it, and its place among all that is drawn.
 
     A strand of one has those rows with like values of a `second` feature, which lie between two `ends`.
@@ -98,7 +98,7 @@ def _title(annotation: Annotation) -> str:
     return f"{name}: {wording.metric_says(annotation.metric)}, {annotation.cost_class.value}; {annotation.n:,} calls, {quality}"
 
 
-def _regimes(annotation: Annotation, rows: Observations) -> Iterator[_Regime]:
+def _regimes(annotation: Annotation, rows: Observations) -> Iterator[_DrawnScope]:
     """Yield each scope with its calls; each call of a mixture goes to the component that it lies nearest to."""
     place = 0
     for scopes in blocks(annotation):
@@ -106,11 +106,11 @@ def _regimes(annotation: Annotation, rows: Observations) -> Iterator[_Regime]:
         distances = [np.abs(rows.cost[inside] - _expected(scope, rows)[inside]) / (scope.sigma or 1.0) for scope in scopes]
         nearest = np.argmin(np.nan_to_num(distances, nan=np.inf), axis=0)
         for component, scope in enumerate(scopes):
-            yield _Regime(place, scope, inside[nearest == component], scope.share)
+            yield _DrawnScope(place, scope, inside[nearest == component], scope.share)
             place += 1
 
 
-def _strands(regime: _Regime, rows: Observations, feature: str) -> Iterator[_Regime]:
+def _strands(regime: _DrawnScope, rows: Observations, feature: str) -> Iterator[_DrawnScope]:
     """Yield the strands of a regime whose cost follows a second feature, one after the other by its values; else the regime."""
     second = _second_feature(regime, rows, feature)
     if second is None:
@@ -126,7 +126,7 @@ def _strands(regime: _Regime, rows: Observations, feature: str) -> Iterator[_Reg
         yield replace(regime, rows=regime.rows[within], share=regime.share * float(within.mean()), second=second, ends=ends)
 
 
-def _second_feature(regime: _Regime, rows: Observations, feature: str) -> str | None:
+def _second_feature(regime: _DrawnScope, rows: Observations, feature: str) -> str | None:
     """Return the feature that moves a regime's cost most beside the main one, None where none moves it by much."""
     names = dict.fromkeys(name for term in regime.scope.terms for name, _ in term.factors)
     columns = {name: rows.columns[name][regime.rows] for name in names}
@@ -157,7 +157,7 @@ def _main_feature(annotation: Annotation, rows: Observations) -> str | None:
     return max(cost_by_feature, key=lambda name: cost_by_feature[name], default=None)
 
 
-def _draw_curves(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_Regime], feature: str) -> None:
+def _draw_curves(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_DrawnScope], feature: str) -> None:
     """Draw cost over the main feature: calls, curves, and the bands that most calls lie in."""
     x = rows.columns[feature]
     y_log = is_logarithmic(rows.cost)
@@ -190,7 +190,7 @@ def _draw_curves(axes: Any, annotation: Annotation, rows: Observations, regimes:
     ticks(axes.yaxis, wording.metric_unit(annotation.metric))
 
 
-def _draw_modes(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_Regime]) -> None:
+def _draw_modes(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_DrawnScope]) -> None:
     """Draw how often each cost occurs, by scope or component, with the expected cost of each."""
     log = is_logarithmic(rows.cost)
     cost = rows.cost[rows.cost > 0] if log else rows.cost
@@ -209,7 +209,7 @@ def _draw_modes(axes: Any, annotation: Annotation, rows: Observations, regimes: 
     ticks(axes.xaxis, wording.metric_unit(annotation.metric))
 
 
-def _draw_residuals(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_Regime]) -> None:
+def _draw_residuals(axes: Any, annotation: Annotation, rows: Observations, regimes: Sequence[_DrawnScope]) -> None:
     """Draw what is left of each call's cost over what its scope expects: structure in it is what the annotation misses."""
     for regime in regimes:
         expected = _expected(regime.scope, rows)[regime.rows]

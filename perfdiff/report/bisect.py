@@ -8,10 +8,10 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.search.bisection import Bisection, CommitStanding, Measured
+from perfdiff.analysis.search.bisection import Bisection, CommitStanding, MeasuredCommit
 from perfdiff.analysis.search.symptom import Figure, GrowthSymptom, Symptom, figures
 from perfdiff.analysis.series import GROWTH
-from perfdiff.analysis.trends.findings import Difference
+from perfdiff.analysis.trends.findings import GrowthDifference
 from perfdiff.records.schema import Revision
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Sentence, Table, Tone
 from perfdiff.report.json_text import json_text
@@ -85,7 +85,7 @@ def _effort(bisection: Bisection) -> str:
     return said
 
 
-def _row(commit: Measured, *, exact: bool) -> tuple[Cell, ...]:
+def _row(commit: MeasuredCommit, *, exact: bool) -> tuple[Cell, ...]:
     shown, tone = commit.shown, _TONES[commit.standing]
     standing = (*_commit_cells(commit.revision), Cell(commit.standing.value, tone))
     if isinstance(shown, Ratio):
@@ -111,24 +111,30 @@ def _is_exact(symptom: Symptom | GrowthSymptom) -> bool:
 def _followed(symptom: Symptom | GrowthSymptom, ends: Ratio | None) -> dict[str, Any]:
     if isinstance(symptom, GrowthSymptom):
         file, function = symptom.head
-        return {"function": function, "file": file, "metric": GROWTH, "says": symptom.says, **_shown(symptom.difference)}
+        return {"function": function, "file": file, "metric": GROWTH, "says": symptom.says, **_ratio_document(symptom.difference)}
     function_name = None if symptom.figure is Figure.WHOLE else symptom.name
-    return {"function": function_name, "file": symptom.file or None, "metric": symptom.metric, "says": symptom.says, **_shown(ends)}
+    return {
+        "function": function_name,
+        "file": symptom.file or None,
+        "metric": symptom.metric,
+        "says": symptom.says,
+        **_ratio_document(ends),
+    }
 
 
-def _measured(commit: Measured) -> dict[str, Any]:
-    return {"commit": commit.revision.commit, "verdict": commit.standing.value, "times": commit.times, **_shown(commit.shown)}
+def _measured(commit: MeasuredCommit) -> dict[str, Any]:
+    return {"commit": commit.revision.commit, "verdict": commit.standing.value, "times": commit.times, **_ratio_document(commit.shown)}
 
 
-def _shown(shown: Ratio | Difference | None) -> dict[str, Any]:
+def _ratio_document(difference: Ratio | GrowthDifference | None) -> dict[str, Any]:
     """Return a ratio with its interval; of growth, which is exact, head's cost over base's far beyond what was counted.
 
     That is 1 without a difference, and None where base has no cost.
     """
-    if isinstance(shown, Ratio):
-        return {"ratio": shown.value, "ci": [shown.low, shown.high]}
-    if shown is None:
+    if isinstance(difference, Ratio):
+        return {"ratio": difference.value, "ci": [difference.low, difference.high]}
+    if difference is None:
         return {"growth": None, "ratio": 1.0, "ci": [1.0, 1.0]}
-    ratio = shown.head_cost / shown.base_cost if shown.base_cost else math.inf
+    ratio = difference.head_cost / difference.base_cost if difference.base_cost else math.inf
     is_known = math.isfinite(ratio)
-    return {"growth": growing.change(shown), "ratio": ratio if is_known else None, "ci": [ratio, ratio] if is_known else None}
+    return {"growth": growing.change(difference), "ratio": ratio if is_known else None, "ci": [ratio, ratio] if is_known else None}

@@ -83,7 +83,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class TextListing:
     """Text in the program's or the annotation's own language, line by line."""
 
     title: str
@@ -125,7 +125,7 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class PlottedCalls:
     """What is known of the calls behind points, in columns.
 
     `point` are labels of workload points; `inputs` by feature, as people write them, "" where absent; `ratio` is the measured over the
@@ -138,7 +138,7 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class PlotSeries:
     """Points of one side, or a curve through them where `line`.
 
     `label` names the scope, "" where one serves all calls; `calls` tells of points, `band` stands about a curve.
@@ -150,7 +150,7 @@ class Series:
     y: tuple[float, ...]
     line: bool
     band: Band | None = None
-    calls: Calls | None = None
+    calls: PlottedCalls | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +168,15 @@ class Plot:
     y_unit: str
     x_log: bool
     y_log: bool
-    series: tuple[Series, ...]
+    series: tuple[PlotSeries, ...]
     ordinal: bool = False
 
 
-Block = Sentence | Facts | Items | Table | Listing | Diff | Plot
+Block = Sentence | Facts | Items | Table | TextListing | Diff | Plot
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class RatioSpan:
     """A ratio and its interval, to be drawn beside others on one axis."""
 
     value: float
@@ -199,7 +199,7 @@ class FunctionSection:
     standing: str
     rank: int | None
     figure: str
-    span: Span | None
+    span: RatioSpan | None
     headline: str
     facts: Facts
     chain: Items | None

@@ -8,7 +8,7 @@ from typing import Any
 from perfdiff import units
 from perfdiff.analysis.annotations.assertion import Assertion, Outside
 from perfdiff.analysis.findings import Ratio
-from perfdiff.analysis.series import BETTER, Checked, Standing
+from perfdiff.analysis.series import BETTER, CheckedAssertions, Standing
 from perfdiff.analysis.trends.assertions import GrowthAssertion, SavedExponent
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
@@ -22,7 +22,7 @@ SCHEMA = "perfdiff.check/1"
 SCHEMA_OF_TRENDS = "perfdiff.check-trends/1"
 
 AnyAssertion = Assertion | GrowthAssertion
-AnyChecked = Checked[Assertion] | Checked[GrowthAssertion]
+AnyChecked = CheckedAssertions[Assertion] | CheckedAssertions[GrowthAssertion]
 
 _ORDER = list(Standing)
 _TONES = {Standing.VIOLATED: Tone.REGRESSION, Standing.OPEN: Tone.INCONCLUSIVE, **dict.fromkeys(BETTER, Tone.IMPROVEMENT)}
@@ -250,14 +250,14 @@ def _assertion(assertion: Assertion) -> dict[str, Any]:
         "verdict": assertion.standing.value,
         "reason": say(assertion.reason),
         "where": assertion.stratum,
-        "annotated": wording.known(assertion.annotated),
-        "measured": wording.known(measured(assertion)),
+        "annotated": wording.finite(assertion.annotated),
+        "measured": wording.finite(measured(assertion)),
         "ratio": assertion.worst.value if assertion.worst else None,
         "ci": _interval(assertion.worst),
         "overall": {"ratio": assertion.overall.value, "ci": _interval(assertion.overall)} if assertion.overall else None,
         "p": assertion.p if assertion.q is not None else None,
         "q": assertion.q,
-        "visible": wording.known(assertion.visible),
+        "visible": wording.finite(assertion.visible),
         "runs": len(assertion.passed),
         "runs_annotated": levels.runs if levels else None,
         "calls": assertion.calls,

@@ -11,7 +11,7 @@ import numpy as np
 
 from perfdiff.analysis.annotations.assertion import Assertion
 from perfdiff.analysis.annotations.sweep import Sweep
-from perfdiff.analysis.series import Checked
+from perfdiff.analysis.series import CheckedAssertions
 from perfdiff.records.schema import Floats
 from perfdiff.report import wording
 from perfdiff.report.picture import COLOURS, saved, style
@@ -25,12 +25,12 @@ _LINES = ("-", "--", "-.", ":")
 _MOST_BARS, _LONGEST_NAME = 12, 32
 
 
-def draw(checked: Checked[Any] | Sweep) -> str:
+def draw(checked: CheckedAssertions[Any] | Sweep) -> str:
     """Return an SVG; the same bytes each time. Texts of it are printable."""
-    return _draw_check(checked) if isinstance(checked, Checked) else _draw_sweep(checked)
+    return _draw_check(checked) if isinstance(checked, CheckedAssertions) else _draw_sweep(checked)
 
 
-def _draw_check(checked: Checked[Assertion]) -> str:
+def _draw_check(checked: CheckedAssertions[Assertion]) -> str:
     from matplotlib.figure import Figure
 
     with style():
@@ -71,12 +71,12 @@ def _answers(axes: Any, sweep: Sweep) -> None:
     axes.set_xlabel(printable(f"answers of {sweep.service} that a call waits for"), parse_math=False)
 
 
-def by_function(checked: Checked[Assertion]) -> Floats:
+def by_function(checked: CheckedAssertions[Assertion]) -> Floats:
     """Return the share of runs that pass, for each function the least of its assertions', in rising order."""
     return np.sort(np.array(list(pass_rates(checked).values())))
 
 
-def by_run(checked: Checked[Assertion]) -> Floats:
+def by_run(checked: CheckedAssertions[Assertion]) -> Floats:
     """Return the share of assertions that each run passes, in rising order."""
     passes: dict[int, list[bool]] = defaultdict(list)
     for assertion in checked.judged:

@@ -12,7 +12,7 @@ from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.models.workcounter import work_counters
 from perfdiff.records.schema import FunctionInfo, Point, Side
 from perfdiff.report import wording
-from perfdiff.report.blocks import Block, Cell, Column, Items, Plot, Series, Table
+from perfdiff.report.blocks import Block, Cell, Column, Items, Plot, PlotSeries, Table
 
 # More names than this in one list are no longer read.
 _NAMED = 8
@@ -134,10 +134,10 @@ def _errors(anomaly: Anomaly) -> Plot:
     first = 1
     for side in Side:
         high = [run.high for run in anomaly.errors if run.side is side]
-        series.append(Series(side, "runs", tuple(float(first + place) for place in range(len(high))), tuple(high), line=False))
+        series.append(PlotSeries(side, "runs", tuple(float(first + place) for place in range(len(high))), tuple(high), line=False))
         first += len(high)
     ends = (1.0, float(max(first - 1, 2)))
-    series.append(Series(Side.BASE, "threshold", ends, (anomaly.threshold, anomaly.threshold), line=True))
+    series.append(PlotSeries(Side.BASE, "threshold", ends, (anomaly.threshold, anomaly.threshold), line=True))
     return Plot(
         title="How far calls are from what is normal in base, run by run",
         caption="Each point is a run: 95 % of its calls are nearer than this. Calls beyond the line are counted as unlike base's.",

@@ -27,14 +27,14 @@ def lines_each(functions: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class LineRunCounts:
     """How often head's lines ran in one run of a workload `point`, by number."""
 
     point: str
     times: Mapping[int, float]
 
 
-def source_diff(info: FunctionInfo, *, guilty: bool = False, most: int = MOST_LINES, counted: Counted | None = None) -> Diff | None:
+def source_diff(info: FunctionInfo, *, guilty: bool = False, most: int = MOST_LINES, counted: LineRunCounts | None = None) -> Diff | None:
     """Return what changed in a function's text, in at most `most` lines, or None where there is nothing to show. Texts must be printable.
 
     Where the function is `guilty`, the lines that head added are, or those that it dropped if it added none. Lines of head have how often
@@ -54,7 +54,7 @@ def source_diff(info: FunctionInfo, *, guilty: bool = False, most: int = MOST_LI
     return Diff(_title(info), tuple(lines), counted.point if counted else "")
 
 
-def _with_count(line: DiffLine, counted: Counted) -> DiffLine:
+def _with_count(line: DiffLine, counted: LineRunCounts) -> DiffLine:
     times = None if line.head is None else counted.times.get(line.head)
     if times is None:
         return line

@@ -13,7 +13,7 @@ from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, Metr
 from perfdiff.analysis.peaks import MemoryStanding
 from perfdiff.fuzzing.findings import SearchFindings
 from perfdiff.records.recorded import BY_OTHER_TOOLS
-from perfdiff.records.schema import Compared, SampleTable, Side
+from perfdiff.records.schema import ComparedUnit, SampleTable, Side
 from perfdiff.report import consequences as said
 from perfdiff.report import lasting_memory, peak_memory, slow_inputs, wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
@@ -172,7 +172,7 @@ def _answer(findings: Findings) -> Iterator[Block]:
 def _subject(findings: Findings, first: FunctionFinding) -> tuple[str, str]:
     """Return what the answer is about, with where it is as far as that is known."""
     if findings.compared in BY_OTHER_TOOLS:
-        return "benchmark" if findings.compared is Compared.RESULTS else "function", first.info.name
+        return "benchmark" if findings.compared is ComparedUnit.RESULTS else "function", first.info.name
     return "function", f"{first.info.name}, {wording.place(first.info)}"
 
 
@@ -205,7 +205,7 @@ def _figure(metric: MetricFinding | None) -> str:
 def _overview(findings: Findings) -> Table:
     columns = (
         Column("#", right=True),
-        Column("benchmark" if findings.compared is Compared.RESULTS else "function"),
+        Column("benchmark" if findings.compared is ComparedUnit.RESULTS else "function"),
         Column("where"),
         Column("verdict"),
         Column("change", minor=True),
@@ -277,15 +277,15 @@ def _measured(findings: Findings) -> str:
     points = wording.plural(len(findings.points), "point")
     if not findings.functions:
         return f"whole runs of {workloads} at {points}"
-    if findings.compared is Compared.RESULTS:
+    if findings.compared is ComparedUnit.RESULTS:
         return f"{wording.plural(len(findings.functions), 'benchmark')} at {points}, by another tool"
-    if findings.compared is Compared.PROFILES:
+    if findings.compared is ComparedUnit.PROFILES:
         return f"{wording.plural(len(findings.functions), 'function')}, by profiles"
     return f"{wording.plural(len(findings.functions), 'function')} by {workloads} at {points}"
 
 
 def _end_to_end(findings: Findings) -> Table | None:
-    rows, has_probes = findings.end_to_end, findings.compared is not Compared.COMMANDS
+    rows, has_probes = findings.end_to_end, findings.compared is not ComparedUnit.COMMANDS
     if not rows:
         return None
     costs = {row.cost for row in rows}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from perfdiff.records.schema import Side
-from perfdiff.report.blocks import Plot, Series
+from perfdiff.report.blocks import Plot, PlotSeries
 from perfdiff.report.picture import COLOURS, saved, style, ticks
 from perfdiff.report.printable import shortened
 
@@ -51,7 +51,7 @@ def draw(plot: Plot) -> Picture:
         return Picture(saved(figure, "svg"), saved(figure, "png"))
 
 
-def _add(axes: Any, series: Series, curve: int) -> None:
+def _add(axes: Any, series: PlotSeries, curve: int) -> None:
     colour = _COLOUR[series.side]
     label = f"{series.side.value} {shortened(series.label, _LONGEST)}".strip()
     if series.line:

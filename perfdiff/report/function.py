@@ -16,9 +16,9 @@ from perfdiff.models.selection import MAX_FEATURES
 from perfdiff.records.differences import ReasonKind
 from perfdiff.records.schema import FunctionInfo, Point
 from perfdiff.report import wording
-from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Listing, Plot, Span, Table, Tone
+from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Plot, RatioSpan, Table, TextListing, Tone
 from perfdiff.report.counts import anomaly_blocks, count_tables
-from perfdiff.report.diff import MOST_LINES, Counted, source_diff
+from perfdiff.report.diff import MOST_LINES, LineRunCounts, source_diff
 from perfdiff.report.sentences.catalogue import say
 
 # Of more reasons the first tell enough: those of the function's own text come first.
@@ -45,7 +45,7 @@ def function_section(
         standing=standing,
         rank=finding.rank,
         figure=wording.interval(ratio, metric.metric) if metric else wording.ABSENT,
-        span=Span(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
+        span=RatioSpan(ratio.value, ratio.low, ratio.high) if ratio and _drawable(ratio) else None,
         headline=say(finding.headline),
         facts=Facts((*answer_facts(finding, findings.confidence, len(findings.points)).facts, *_verdict(finding, standing))),
         chain=chain(finding),
@@ -54,7 +54,7 @@ def function_section(
             finding.info,
             guilty=finding.rank is not None and finding.info.change.is_suspect,
             most=most_lines,
-            counted=Counted(finding.lines[0].point, finding.line_counts) if finding.lines else None,
+            counted=LineRunCounts(finding.lines[0].point, finding.line_counts) if finding.lines else None,
         ),
         details=tuple(_details(finding, metric, {point.id: point for point in findings.points})),
     )
@@ -136,7 +136,7 @@ def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: flo
     costs = wording.costs(metric)
     if costs != wording.ABSENT:
         at = f" at {where}" if (where := wording.cost_at(metric)) else ""
-        yield Fact("cost", f"{costs} {wording.each(metric.metric)}{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
+        yield Fact("cost", f"{costs} {wording.per_what(metric.metric)}{at} ({wording.metric_says(metric.metric)})", Tone.STRONG)
     if metric.ratio is not None:
         where = f" ({metric.stratum})" if metric.stratum else "" if _is_of_these(metric) else " (over all inputs)"
         yield Fact("ratio", f"{wording.certainty(metric.ratio, metric.metric, confidence)}{where}", wording.TONES[finding.verdict])
@@ -318,7 +318,7 @@ def _metrics(metrics: tuple[MetricFinding, ...]) -> Table:
     return Table("All metrics", columns, rows)
 
 
-def annotation_listings(metric: MetricFinding) -> Iterator[Listing]:
+def annotation_listings(metric: MetricFinding) -> Iterator[TextListing]:
     """Return both sides' annotations of a metric: with units, how well they fit, and in Freud's language."""
     lines: list[str] = []
     for side, annotation in (("base", metric.base), ("head", metric.head)):
@@ -326,7 +326,7 @@ def annotation_listings(metric: MetricFinding) -> Iterator[Listing]:
             first, *rest = (*wording.formulas(annotation), *_quality(annotation), *readable(annotation).split("\n"))
             lines += [f"{side}  {first}", *(f"      {line}" for line in rest)]
     if lines:
-        yield Listing(f"Annotation: {wording.metric_says(metric.metric)}", tuple(lines))
+        yield TextListing(f"Annotation: {wording.metric_says(metric.metric)}", tuple(lines))
 
 
 def _quality(annotation: Annotation) -> Iterator[str]:

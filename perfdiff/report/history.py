@@ -8,7 +8,7 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.annotations.history import SAME_CALLS
-from perfdiff.analysis.series import Cost, Entry, History, Step
+from perfdiff.analysis.series import ChangePoint, Cost, FunctionHistory, RevisionEntry
 from perfdiff.models.annotation import Annotation, coefficients, term_names
 from perfdiff.models.language import readable
 from perfdiff.models.shift import ExponentShift
@@ -29,24 +29,24 @@ _LONGEST_REASON = 32
 _NOTHING = 1e5  # a ratio beyond it is to a cost of nothing, which counts as a thousandth (`models.levels`)
 
 
-def text(history: History, *, width: int = 100, colour: bool = False) -> str:
+def text(history: FunctionHistory, *, width: int = 100, colour: bool = False) -> str:
     """Return a table for each metric, oldest revision first, with what changed in words above."""
-    clean: History = printable_values(history)
+    clean: FunctionHistory = printable_values(history)
     return render_blocks(list(_blocks(clean)), width=width, colour=colour, rows=ALL)
 
 
-def answer(history: History) -> str:
+def answer(history: FunctionHistory) -> str:
     """Return in a sentence where the costs of the function, or their growth, changed."""
-    clean: History = printable_values(history)
+    clean: FunctionHistory = printable_values(history)
     return f"{clean.function}: {'; '.join(_all_changes(clean)) or _no_change(clean)}"
 
 
-def metrics_of(history: History) -> list[str]:
+def metrics_of(history: FunctionHistory) -> list[str]:
     """Return the metrics that some revision has."""
     return list(dict.fromkeys(metric for entry in history.entries for metric in entry.costs))
 
 
-def _blocks(history: History) -> Iterator[Block]:
+def _blocks(history: FunctionHistory) -> Iterator[Block]:
     yield Sentence(f"{history.function}  {history.file}", Tone.STRONG)
     changes = tuple(_all_changes(history))
     yield Items("Change points", changes) if changes else Sentence(_no_change(history))
@@ -65,7 +65,7 @@ def _blocks(history: History) -> Iterator[Block]:
     yield from remarks(history)
 
 
-def remarks(history: History) -> Iterator[Items]:
+def remarks(history: FunctionHistory) -> Iterator[Items]:
     """Yield why revisions have no costs, and notes."""
     reasons = tuple(f"{wording.revision(entry.revision)}: {say(entry.reason)}" for entry in history.entries if entry.reason)
     if reasons:
@@ -74,16 +74,16 @@ def remarks(history: History) -> Iterator[Items]:
         yield Items("Notes", tuple(f"{note.text} ({note.slug})" for note in map(noted, history.notes)))
 
 
-def _all_changes(history: History) -> list[str]:
+def _all_changes(history: FunctionHistory) -> list[str]:
     return [says for metric in metrics_of(history) for says in _changes(history, metric)]
 
 
-def _no_change(history: History) -> str:
+def _no_change(history: FunctionHistory) -> str:
     of = "of growth" if history.feature else "beyond what can be told"
     return f"No change {of} over {wording.plural(len(history.entries), 'revision')}."
 
 
-def _changes(history: History, metric: str) -> Iterator[str]:
+def _changes(history: FunctionHistory, metric: str) -> Iterator[str]:
     before = ""
     for entry in history.entries:
         cost = entry.costs.get(metric)
@@ -108,7 +108,7 @@ _COLUMNS = (
 )
 
 
-def _growth_columns(history: History) -> tuple[Column, ...]:
+def _growth_columns(history: FunctionHistory) -> tuple[Column, ...]:
     return (
         *_COLUMNS[:2],
         Column(f"blocks at {history.at}", right=True),
@@ -118,7 +118,7 @@ def _growth_columns(history: History) -> tuple[Column, ...]:
     )
 
 
-def _row(entry: Entry, cost: Cost | None, metric: str, history: History) -> tuple[Cell, ...]:
+def _row(entry: RevisionEntry, cost: Cost | None, metric: str, history: FunctionHistory) -> tuple[Cell, ...]:
     named = Cell(wording.revision(entry.revision), code=True), Cell(shortened(entry.revision.summary, _LONGEST_SUMMARY), Tone.MUTED)
     calls = Cell(wording.ABSENT if entry.calls is None else units.count(entry.calls))
     absent = Cell(wording.ABSENT)
@@ -139,7 +139,7 @@ def _row(entry: Entry, cost: Cost | None, metric: str, history: History) -> tupl
     )
 
 
-def step_says(step: Step, metric: str) -> str:
+def step_says(step: ChangePoint, metric: str) -> str:
     """Return a change with its interval, of exponents or as a ratio; no ratio is told of a cost that was, or became, nothing."""
     if isinstance(step.change, ExponentShift):
         return f"{step.change.exponent:+.2f} [{step.change.ci[0]:.2f}, {step.change.ci[1]:.2f}]"
@@ -154,7 +154,7 @@ def _cost(cost: Cost, metric: str) -> str:
     return f"{wording.call_cost(metric, cost.value)} [{wording.amount(metric, cost.low)}, {wording.amount(metric, cost.high)}]"
 
 
-def _change(entry: Entry, cost: Cost, metric: str) -> tuple[str, Tone]:
+def _change(entry: RevisionEntry, cost: Cost, metric: str) -> tuple[str, Tone]:
     """Say what changed with a revision: the cost of a call, and how often it is called."""
     says, tone = [], Tone.PLAIN
     if cost.step is not None:
@@ -169,7 +169,7 @@ def _change(entry: Entry, cost: Cost, metric: str) -> tuple[str, Tone]:
     return "; ".join(says), tone
 
 
-def json_document(history: History) -> dict[str, Any]:
+def json_document(history: FunctionHistory) -> dict[str, Any]:
     """Return what `log --format json` writes, of growth with one metric, `growth`; what is absent is None."""
     timed = {
         "reference": dict(history.reference),
@@ -188,7 +188,7 @@ def json_document(history: History) -> dict[str, Any]:
     }
 
 
-def _entry(entry: Entry, *, is_timed: bool) -> dict[str, Any]:
+def _entry(entry: RevisionEntry, *, is_timed: bool) -> dict[str, Any]:
     return {
         "rev": entry.revision.rev,
         "commit": entry.revision.commit,
@@ -210,8 +210,8 @@ def _metric(annotation: Annotation, cost: Cost) -> dict[str, Any]:
         "class": annotation.cost_class.value,
         "annotation": readable(annotation),
         "coefficients": [{"term": term, "value": value} for term, value in terms],
-        "cost": wording.known(cost.value),
-        "ci": [wording.known(cost.low), wording.known(cost.high)],
+        "cost": wording.finite(cost.value),
+        "ci": [wording.finite(cost.low), wording.finite(cost.high)],
         "n": annotation.n,
         "change": step
         and {"ratio": step.ratio.value, "ci": [step.ratio.low, step.ratio.high], "since": step.since.rev, "where": step.stratum},

@@ -15,7 +15,7 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.annotations.profiles import METRIC, Profiles
-from perfdiff.analysis.series import GROWTH, Cost, History
+from perfdiff.analysis.series import GROWTH, Cost, FunctionHistory
 from perfdiff.records.schema import Floats, Revision
 from perfdiff.report import history, profile, wording
 from perfdiff.report.blocks import Items
@@ -26,7 +26,7 @@ _WIDTH, _HEIGHT, _PADDING = 120, 24, 2  # pixels of a line in the table
 
 
 @dataclass(frozen=True, slots=True)
-class ChangePoint:
+class PlottedChange:
     """A change point: at which of the revisions, and in words."""
 
     at: int
@@ -42,7 +42,7 @@ class CostSeries:
     place: str
     unit: str
     values: Floats
-    changes: tuple[ChangePoint, ...]
+    changes: tuple[PlottedChange, ...]
 
     @property
     def ends(self) -> tuple[float, float] | None:
@@ -96,9 +96,9 @@ class PageHeading:
     says: str
 
 
-def render(value: Profiles | History) -> str:
+def render(value: Profiles | FunctionHistory) -> str:
     """Return the page of what `profile` or `log` found out over several revisions."""
-    clean: Profiles | History = printable_values(value)
+    clean: Profiles | FunctionHistory = printable_values(value)
     if isinstance(clean, Profiles):
         says, remarks, revisions, series = profile.answer(clean), profile.remarks(clean), clean.revisions, _of_profiles(clean)
         return page(PageHeading("profile", "own time in one run of each workload point", says), revisions, list(series), list(remarks))
@@ -120,7 +120,7 @@ def _of_profiles(profiles: Profiles) -> Iterator[CostSeries]:
         yield CostSeries(growth.name, growth.file, "ns", np.array(growth.self_ns, float), tuple(_changes(costs, METRIC, "a call ")))
 
 
-def _of_history(function: History) -> Iterator[CostSeries]:
+def _of_history(function: FunctionHistory) -> Iterator[CostSeries]:
     for metric in history.metrics_of(function):
         costs = [entry.costs.get(metric) for entry in function.entries]
         unit = "" if metric == GROWTH else wording.metric_unit(metric)
@@ -129,10 +129,10 @@ def _of_history(function: History) -> Iterator[CostSeries]:
         yield CostSeries(f"{function.function}: {name}", function.file, unit, values, tuple(_changes(costs, metric, "")))
 
 
-def _changes(costs: Sequence[Cost | None], metric: str, of: str) -> Iterator[ChangePoint]:
+def _changes(costs: Sequence[Cost | None], metric: str, of: str) -> Iterator[PlottedChange]:
     for at, cost in enumerate(costs):
         if cost is not None and cost.step is not None:
-            yield ChangePoint(at, of + history.step_says(cost.step, metric), cost.step.is_rise)
+            yield PlottedChange(at, of + history.step_says(cost.step, metric), cost.step.is_rise)
 
 
 def page(heading: PageHeading, revisions: Sequence[Revision], series: Sequence[CostSeries], remarks: Sequence[Items]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.series import GROWTH, History
+from perfdiff.analysis.series import GROWTH, FunctionHistory
 from perfdiff.report import wording
 from perfdiff.report.history import metrics_of, step_says
 from perfdiff.report.picture import COLOURS, saved, style, ticks
@@ -22,14 +22,14 @@ _INCHES_OF_GROWTH = 5.5
 _LONGEST_NAME = 24
 
 
-def draw(history: History, kind: str) -> bytes:
+def draw(history: FunctionHistory, kind: str) -> bytes:
     """Return a picture of `kind` `svg` or `png`, one panel a metric; the same bytes each time. Texts of it are printable.
 
     Of growth the exponents stand over what a run counts.
     """
     from matplotlib.figure import Figure
 
-    clean: History = printable_values(history)
+    clean: FunctionHistory = printable_values(history)
     metrics = metrics_of(clean)
     panels = 2 if clean.feature else len(metrics)
     height = _INCHES_OF_GROWTH if clean.feature else _INCHES_A_METRIC * max(panels, 1) + 1
@@ -59,12 +59,12 @@ def name_revisions(axes: Any, names: Sequence[str]) -> None:
     axes.set_xticks(range(len(names)), [shortened(name, _LONGEST_NAME) for name in names], rotation=45, ha="right", parse_math=False)
 
 
-def _inputs(history: History) -> str:
+def _inputs(history: FunctionHistory) -> str:
     at = ", ".join(f"{name} = {units.count(value)}" for name, value in history.reference.items())
     return f", a call at {at}" if at else ", a call"
 
 
-def _figures(axes: Any, history: History, metric: str, colour: str) -> tuple[Any, Any]:
+def _figures(axes: Any, history: FunctionHistory, metric: str, colour: str) -> tuple[Any, Any]:
     """Draw the figures of one metric, which are returned with the lower ends of their intervals; revisions without it leave a gap."""
     costs = [entry.costs.get(metric) for entry in history.entries]
     value, low, high = np.array([(cost.value, cost.low, cost.high) if cost else (np.nan,) * 3 for cost in costs]).T
@@ -79,20 +79,20 @@ def _figures(axes: Any, history: History, metric: str, colour: str) -> tuple[Any
     return value, low
 
 
-def _costs(axes: Any, history: History, metric: str, colour: str) -> None:
+def _costs(axes: Any, history: FunctionHistory, metric: str, colour: str) -> None:
     value, _ = _figures(axes, history, metric, colour)
     _scale(axes, value)
     axes.set_ylabel(wording.metric_says(metric), parse_math=False)
     ticks(axes.yaxis, wording.metric_unit(metric))
 
 
-def _exponents(axes: Any, history: History) -> None:
+def _exponents(axes: Any, history: FunctionHistory) -> None:
     _, low = _figures(axes, history, GROWTH, COLOURS[0])
     axes.set_ylim(bottom=min(0.0, float(np.nanmin(low))))
     axes.set_ylabel("exponent")
 
 
-def _counts(axes: Any, history: History) -> None:
+def _counts(axes: Any, history: FunctionHistory) -> None:
     """Draw what a run of each revision counts at the largest input."""
     counts = np.array([entry.costs[GROWTH].count if GROWTH in entry.costs else np.nan for entry in history.entries])
     axes.plot(np.arange(len(counts)), counts, color=COLOURS[1], marker="o", markersize=4, linewidth=1.2)

@@ -13,7 +13,7 @@ from typing import Any
 from perfdiff import units
 from perfdiff.analysis.annotations.selections import Selections
 from perfdiff.models.annotation import Annotation
-from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, CorrelationKind, Selection
+from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, CorrelationKind, CorrelationSelection
 from perfdiff.models.oneline import print_line
 from perfdiff.report import wording
 from perfdiff.report.printable import printable
@@ -37,10 +37,10 @@ def json_document(selection: Selections) -> dict[str, Any]:
         "reason": selection.reason.value if selection.reason else None,
         "why": say(selection.why) or None,
         "feature": paper.feature,
-        "pcc": wording.known(paper.pcc),
+        "pcc": wording.finite(paper.pcc),
         "degree": paper.degree,
-        "error": wording.known(paper.error),
-        "our_error": wording.known(selection.error),
+        "error": wording.finite(paper.error),
+        "our_error": wording.finite(selection.error),
         "clusters": [
             {"centroid": scope.terms[0].coefficient, "sd": scope.sigma, "share": scope.share, "calls": scope.n} for scope in paper.clusters
         ],
@@ -72,7 +72,7 @@ def _beside(selection: Selections) -> Iterator[str]:
         yield f"//   ours misses {'; '.join(map(say, selection.ours_misses))}"
 
 
-def _evidence(paper: Selection) -> str:
+def _evidence(paper: CorrelationSelection) -> str:
     if paper.feature:
         degree = {1: "", 2: ", degree 2", 3: ", degree 3"}[paper.degree]
         return f" in `{paper.feature}` (correlation {paper.pcc:.2f}{degree})"

@@ -9,7 +9,7 @@ from perfdiff import units
 from perfdiff.analysis.claims import parts, replaced
 from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Verdict
 from perfdiff.report import wording
-from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Listing, Plot, Sentence, Table
+from perfdiff.report.blocks import Diff, DiffLine, Fact, Facts, Items, Plot, Sentence, Table, TextListing
 from perfdiff.report.chart import forest
 from perfdiff.report.document import Document, headline
 from perfdiff.report.flame import ROW, flame
@@ -17,9 +17,9 @@ from perfdiff.report.function import shows_elsewhere
 from perfdiff.report.page import asset, environment, policy
 from perfdiff.report.profiles.stacks import METHOD
 from perfdiff.report.sentences.catalogue import say
-from perfdiff.report.tree import CallTree, Extra
+from perfdiff.report.tree import CallTree, ExtraCost
 
-_KINDS = {Sentence: "sentence", Facts: "facts", Items: "items", Table: "table", Listing: "listing", Diff: "diff", Plot: "plot"}
+_KINDS = {Sentence: "sentence", Facts: "facts", Items: "items", Table: "table", TextListing: "listing", Diff: "diff", Plot: "plot"}
 _DIFF_CLASSES = {"+": "added", "-": "removed", "@": "gap", " ": "same"}
 _MOVED = (Verdict.REGRESSION, Verdict.IMPROVEMENT)
 # A longer page is searched, not read; the JSON report holds all functions.
@@ -73,7 +73,7 @@ def runs(diff: Diff) -> list[tuple[str, list[DiffLine]]]:
     return grouped
 
 
-def bar(extra: Extra, tree: CallTree) -> tuple[float, float]:
+def bar(extra: ExtraCost, tree: CallTree) -> tuple[float, float]:
     """Return where the bar of an extra cost starts and how long it is, on an axis from 0 to 100 that all bars share."""
     width = (tree.high - tree.low) or 1.0
     start = (min(extra.ns, 0.0) - tree.low) / width * 100
@@ -105,11 +105,11 @@ def _tiles(document: Document) -> Iterator[Fact]:
     if metric.ratio is not None and not metric.ratio.is_unknown and not shows_elsewhere(leader):
         reach = wording.interval(metric.ratio, metric.metric).partition(" ")[2]
         where = f" ({metric.stratum})" if metric.stratum else ""
-        yield Fact(f"{wording.each(metric.metric, leader.info.name)} {reach}{where}", units.ratio(metric.ratio.value))
+        yield Fact(f"{wording.per_what(metric.metric, leader.info.name)} {reach}{where}", units.ratio(metric.ratio.value))
     if not shows_elsewhere(leader) and (costs := wording.costs(metric)) != wording.ABSENT:
         at = f" at {where}" if (where := wording.cost_at(metric)) else ""
         scopes_met = ", over all scopes" if _averages(metric) else ""
-        yield Fact(f"{wording.each(metric.metric)}{at}{scopes_met}", costs)
+        yield Fact(f"{wording.per_what(metric.metric)}{at}{scopes_met}", costs)
     if metric.class_changed:
         yield Fact(f"growth in `{metric.feature}`" if metric.feature else "growth", wording.classes(metric))
     if leader.extra_ns > 0:

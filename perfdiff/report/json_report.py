@@ -11,11 +11,11 @@ from perfdiff.analysis.findings import (
     Anomaly,
     Cause,
     CoefficientShift,
+    CostPrediction,
     CountFinding,
     EndToEnd,
     FunctionFinding,
     MetricFinding,
-    Prediction,
     Ratio,
     RequestFinding,
 )
@@ -307,7 +307,7 @@ def _coefficient(shift: CoefficientShift) -> dict[str, Any]:
     return {"term": shift.term, "base": shift.base, "head": shift.head, "ci": [shift.low, shift.high], "q": shift.q}
 
 
-def _prediction(prediction: Prediction) -> dict[str, Any]:
+def _prediction(prediction: CostPrediction) -> dict[str, Any]:
     return {"inputs": dict(prediction.inputs), "base": prediction.base, "head": prediction.head, "beyond": prediction.beyond}
 
 

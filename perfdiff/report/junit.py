@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from perfdiff.analysis.annotations.consequences import BudgetFinding, BudgetStanding
 from perfdiff.analysis.findings import FunctionFinding, Verdict
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.report import consequences, wording
 from perfdiff.report.blocks import FunctionSection, Items, Sentence
 from perfdiff.report.document import Document, conclusion
@@ -105,7 +105,7 @@ def _budget(suite: ET.Element, finding: BudgetFinding) -> None:
             ET.SubElement(test, "skipped", message=message)
 
 
-def _not_measured(suite: ET.Element, item: Skipped, label: Label) -> None:
+def _not_measured(suite: ET.Element, item: SkippedFunction, label: Label) -> None:
     ET.SubElement(_test(suite, label, item.file), "skipped", message=shortened(f"not measured: {item.reason}", _MOST_TEXT))
 
 

@@ -80,11 +80,11 @@ def json_document(lasting: LastingFinding) -> dict[str, Any]:
 
 def _row(keeper: Keeper) -> tuple[Cell, ...]:
     tone = Tone.REGRESSION if keeper.extra_bytes > 0 else Tone.IMPROVEMENT
-    sizes = (_kept(keeper.base_bytes, keeper.base_blocks), _kept(keeper.head_bytes, keeper.head_blocks))
+    sizes = (_size(keeper.base_bytes, keeper.base_blocks), _size(keeper.head_bytes, keeper.head_blocks))
     return (Cell(printable(keeper.function)), Cell(_place(keeper)), Cell(sizes[0]), Cell(sizes[1], tone), Cell(printable(keeper.text)))
 
 
-def _kept(size: int, blocks: int) -> str:
+def _size(size: int, blocks: int) -> str:
     return f"{units.size(size)} in {units.count(blocks)}" if blocks else units.size(0)
 
 

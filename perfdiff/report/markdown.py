@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
+from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Plot, Sentence, Table, TextListing, Tone
 from perfdiff.report.document import Document
 from perfdiff.report.printable import printable, quoted_parts, shortened
 from perfdiff.report.wording import plural
@@ -203,7 +203,7 @@ def _block(block: Block, *, titled: bool = True) -> str:
             text = "\n".join(_items(block))
         case Table():
             text = _table(block)
-        case Listing():
+        case TextListing():
             text = _fenced(block.lines, "")
         case Diff():
             text = _fenced(tuple(_diff_lines(block)), "diff")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from perfdiff.report.blocks import Plot, Series
-from perfdiff.report.chart import Scale, labelled, ratio_scale, ratios, scopes, x_scale, y_scale
+from perfdiff.report.blocks import Plot, PlotSeries
+from perfdiff.report.chart import AxisScale, labelled, ratio_scale, ratios, scopes, x_scale, y_scale
 from perfdiff.report.printable import shortened
 
 # Finer than a pixel of any screen; every digit counts 50 times in a page.
@@ -32,12 +32,12 @@ def plot_data(plot: Plot) -> dict[str, Any]:
     }
 
 
-def _axis(values: Sequence[float], scale: Callable[[bool], Scale], unit: str) -> dict[str, Any]:
+def _axis(values: Sequence[float], scale: Callable[[bool], AxisScale], unit: str) -> dict[str, Any]:
     logarithmic = _scale(scale(True), unit) if any(value > 0 for value in values) else None
     return {"unit": unit, "linear": _scale(scale(False), unit), "logarithmic": logarithmic}
 
 
-def _scale(scale: Scale, unit: str) -> dict[str, Any]:
+def _scale(scale: AxisScale, unit: str) -> dict[str, Any]:
     return {
         "low": short(scale.low, _SCALE_DIGITS),
         "high": short(scale.high, _SCALE_DIGITS),
@@ -45,7 +45,7 @@ def _scale(scale: Scale, unit: str) -> dict[str, Any]:
     }
 
 
-def _series(series: Series, scope: int) -> dict[str, Any]:
+def _series(series: PlotSeries, scope: int) -> dict[str, Any]:
     data: dict[str, Any] = {
         "side": series.side.value,
         "scope": scope,

@@ -14,7 +14,7 @@ from perfdiff.models.forecast import interval
 from perfdiff.models.observations import columns_of
 from perfdiff.records.schema import Bools, Feature, Floats, Ints, SampleTable, Side
 from perfdiff.report import wording
-from perfdiff.report.blocks import Band, Calls, Plot, Series
+from perfdiff.report.blocks import Band, Plot, PlotSeries, PlottedCalls
 from perfdiff.report.printable import printable, shortened
 
 # Enough that a scatter's shape is kept, few enough that 50 functions stay under 2 MB (about 45 bytes a point).
@@ -55,7 +55,7 @@ class _Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class _Regime:
+class _SideRegime:
     """A scope of one side as seen over the main feature: its rows (n,), and values of the features that select it, if it has a curve."""
 
     label: str
@@ -101,9 +101,9 @@ def _scatter(metric: MetricFinding, sides: Sequence[_Calls], named: str, most: i
     y_log = is_logarithmic(np.concatenate([side.y for side in sides]))
     # Beside a logarithmic cost a decade of inputs is drawn so too: powers are straight lines then.
     x_log = is_logarithmic(np.concatenate([side.x for side in sides]), decades=1 if y_log else LINEAR_DECADES)
-    shown_inputs = _told(metric, feature, sides)
-    dots: list[Series] = []
-    curves: list[Series] = []
+    shown_inputs = _shown_inputs(metric, feature, sides)
+    dots: list[PlotSeries] = []
+    curves: list[PlotSeries] = []
     for calls in sides:
         shown = calls.rows(thinned(calls.x, calls.y, most))
         for regime in _regimes(shown, feature):
@@ -141,7 +141,7 @@ def _spread(metric: str, tables: list[SampleTable], named: str) -> Plot | None:
         order = np.argsort(cost, kind="stable")
         share = np.cumsum(weight[order]) / weight.sum()
         picked = np.unique(np.linspace(0, len(order) - 1, CURVE_POINTS).round().astype(int))
-        series.append(Series(table.side, "", floats(cost[order][picked]), floats(100 * share[picked]), line=True))
+        series.append(PlotSeries(table.side, "", floats(cost[order][picked]), floats(100 * share[picked]), line=True))
     if not series:
         return None
     costs = np.concatenate([np.array(line.x) for line in series])
@@ -185,7 +185,7 @@ def _calls(metric: MetricFinding, feature: str, table: SampleTable, points: Mapp
     return _Calls(table.side, columns[feature], cost[finite], columns, table.features, labels, annotation)
 
 
-def _told(metric: MetricFinding, feature: str, sides: Sequence[_Calls]) -> tuple[str, ...]:
+def _shown_inputs(metric: MetricFinding, feature: str, sides: Sequence[_Calls]) -> tuple[str, ...]:
     """Return the features that are told of a call besides that of the axis: those its cost follows, then others that say something."""
     fitted = [name for annotation in (metric.base, metric.head) if annotation for name in annotation.features]
     recorded = [input_feature.name for calls in sides for input_feature in calls.features]
@@ -199,7 +199,7 @@ def _says_more(name: str, feature: str, calls: _Calls) -> bool:
     return column is not None and bool((column != column[0]).any()) and not np.array_equal(column, calls.columns[feature], equal_nan=True)
 
 
-def _dots(calls: _Calls, regime: _Regime, shown_inputs: tuple[str, ...]) -> Series:
+def _dots(calls: _Calls, regime: _SideRegime, shown_inputs: tuple[str, ...]) -> PlotSeries:
     rows = np.flatnonzero(regime.rows)
     labels = {feature.name: feature.labels for feature in calls.features}
     inputs = {
@@ -208,13 +208,13 @@ def _dots(calls: _Calls, regime: _Regime, shown_inputs: tuple[str, ...]) -> Seri
         if name in calls.columns
     }
     ratio = _ratio(calls)[rows]
-    return Series(
+    return PlotSeries(
         side=calls.side,
         label=regime.label,
         x=floats(calls.x[rows]),
         y=floats(calls.y[rows]),
         line=False,
-        calls=Calls(
+        calls=PlottedCalls(
             point=tuple(calls.points[row] for row in rows),
             inputs=inputs,
             ratio=tuple(float(value) if np.isfinite(value) else None for value in ratio),
@@ -246,7 +246,7 @@ def floats(values: Floats) -> tuple[float, ...]:
     return tuple(map(float, values))
 
 
-def _curve(calls: _Calls, regime: _Regime, feature: str) -> Iterator[Series]:
+def _curve(calls: _Calls, regime: _SideRegime, feature: str) -> Iterator[PlotSeries]:
     """Yield the annotation's curve over the main feature in one regime, with the band that most calls lie in."""
     x = calls.x[regime.rows]
     if calls.annotation is None or regime.others is None or not len(x):
@@ -257,7 +257,7 @@ def _curve(calls: _Calls, regime: _Regime, feature: str) -> Iterator[Series]:
     low, high = interval(calls.annotation, values, COVERED)
     shown = np.isfinite(predicted) & np.isfinite(low) & np.isfinite(high)
     band = Band(floats(low[shown]), floats(high[shown]))
-    yield Series(calls.side, regime.label, floats(places[shown]), floats(predicted[shown]), line=True, band=band)
+    yield PlotSeries(calls.side, regime.label, floats(places[shown]), floats(predicted[shown]), line=True, band=band)
 
 
 def grid(x: Floats) -> Floats:
@@ -269,7 +269,7 @@ def grid(x: Floats) -> Floats:
     return np.unique(np.concatenate([even, np.geomspace(positive.min(), positive.max(), CURVE_POINTS // 2)]))
 
 
-def _regimes(calls: _Calls, feature: str) -> Iterator[_Regime]:
+def _regimes(calls: _Calls, feature: str) -> Iterator[_SideRegime]:
     """Yield each regime that features other than the main one select, the largest first; one of all calls where none does."""
     everything = np.ones(len(calls.x), dtype=np.bool_)
     shares: dict[tuple[Condition, ...], float] = {}
@@ -277,7 +277,7 @@ def _regimes(calls: _Calls, feature: str) -> Iterator[_Regime]:
         others = tuple(condition for condition in scope.conditions if condition.feature != feature)
         shares[others] = shares.get(others, 0.0) + scope.share
     if len(shares) < 2 or any(condition.feature not in calls.columns for others in shares for condition in others):
-        yield _Regime("", everything, {})
+        yield _SideRegime("", everything, {})
         return
     left = everything.copy()
     for others in sorted(shares, key=lambda key: -shares[key])[:MOST_CURVES]:
@@ -290,6 +290,6 @@ def _regimes(calls: _Calls, feature: str) -> Iterator[_Regime]:
         left &= ~rows
         chosen = np.flatnonzero(rows)[np.argsort(calls.x[rows], kind="stable")[int(rows.sum()) // 2]]
         text = shortened(printable(" && ".join(condition.text(condition.feature) for condition in others)), _LONGEST_LABEL)
-        yield _Regime(text, rows, {condition.feature: float(calls.columns[condition.feature][chosen]) for condition in others})
+        yield _SideRegime(text, rows, {condition.feature: float(calls.columns[condition.feature][chosen]) for condition in others})
     if left.any():
-        yield _Regime("other calls", left, None)
+        yield _SideRegime("other calls", left, None)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfdiff import units
-from perfdiff.analysis.annotations.predicting import Extent, Predicted
+from perfdiff.analysis.annotations.predicting import Extent, PredictedCosts
 from perfdiff.analysis.annotations.whatif import Makeup
 from perfdiff.models.extrapolation import LEVEL, Forecast
 from perfdiff.records.schema import Side
@@ -21,12 +21,12 @@ _APART = 0.05  # of a call: a smaller share that is not told apart is the clock'
 _COLUMNS = (Column(""), Column("expected", right=True), Column(f"{100 * LEVEL:.0f} % of them", right=True), Column("growth"))
 
 
-def text(predicted: Predicted, *, width: int = 100, colour: bool = False) -> str:
+def text(predicted: PredictedCosts, *, width: int = 100, colour: bool = False) -> str:
     """Return the answer in a sentence, the costs of both sides, and what they rest on."""
     return render_blocks(list(_blocks(predicted)), width=width, colour=colour)
 
 
-def answer(predicted: Predicted) -> str:
+def answer(predicted: PredictedCosts) -> str:
     """Return what it costs in one sentence, or that nothing tells."""
     forecasts = {side: forecast for side, forecast in predicted.sides.items() if forecast is not None}
     if not forecasts:
@@ -40,7 +40,7 @@ def answer(predicted: Predicted) -> str:
     return f"{subject[0].upper()}{subject[1:]}{_at(predicted)} {'take' if predicted.extent is Extent.CALLS else 'takes'} {cost}."
 
 
-def json_document(predicted: Predicted) -> dict[str, Any]:
+def json_document(predicted: PredictedCosts) -> dict[str, Any]:
     """Return what `predict --format json` writes; what is absent is None."""
     return {
         "schema": SCHEMA,
@@ -80,7 +80,7 @@ def _makeup(makeup: Makeup | None) -> dict[str, Any] | None:
     return {"own": makeup.own, "callees": callees}
 
 
-def _blocks(predicted: Predicted) -> Iterator[Block]:
+def _blocks(predicted: PredictedCosts) -> Iterator[Block]:
     yield Sentence(answer(predicted), Tone.STRONG)
     rows = [_row(predicted, "annotated" if predicted.is_written else side.value, forecast) for side, forecast in predicted.sides.items()]
     rows += [_row(predicted, f"{side}, changed", forecast) for side, forecast in predicted.changed.items()]
@@ -93,7 +93,7 @@ def _blocks(predicted: Predicted) -> Iterator[Block]:
         yield Items("What this rests on", tuple(said))
 
 
-def _row(predicted: Predicted, name: str, forecast: Forecast | None) -> tuple[Cell, ...]:
+def _row(predicted: PredictedCosts, name: str, forecast: Forecast | None) -> tuple[Cell, ...]:
     if forecast is None:
         return Cell(name), Cell("not known"), Cell(""), Cell("")
     classes = list(forecast.classes.items())
@@ -101,7 +101,7 @@ def _row(predicted: Predicted, name: str, forecast: Forecast | None) -> tuple[Ce
     return Cell(name), Cell(_cost(predicted, forecast)), Cell(_interval(predicted, forecast.call_interval)), Cell(growth)
 
 
-def _grounds(predicted: Predicted) -> Iterator[str]:
+def _grounds(predicted: PredictedCosts) -> Iterator[str]:
     """Yield how far beyond what was measured it lies, and what the inputs are that were not given."""
     beyond = {name: far for forecast in predicted.sides.values() if forecast for name, far in forecast.beyond.items()}
     for name, far in beyond.items():
@@ -116,7 +116,7 @@ def _grounds(predicted: Predicted) -> Iterator[str]:
         yield "of an annotation alone: how well its growth is known is not in the file"
 
 
-def _subject(predicted: Predicted) -> str:
+def _subject(predicted: PredictedCosts) -> str:
     name = printable(predicted.name)
     metric = "" if predicted.metric == "wall_ns" else f" ({wording.metric_says(predicted.metric)})"
     match predicted.extent:
@@ -128,18 +128,18 @@ def _subject(predicted: Predicted) -> str:
             return f"a call of {name}{metric}"
 
 
-def _at(predicted: Predicted) -> str:
+def _at(predicted: PredictedCosts) -> str:
     return printable(f" at {', '.join(f'{name} = {value}' for name, value in predicted.inputs.items())}") if predicted.inputs else ""
 
 
-def _levers(predicted: Predicted) -> Iterator[str]:
+def _levers(predicted: PredictedCosts) -> Iterator[str]:
     """Yield what halving the own time of a function saves on the last side, as a share of a run at the last measured point."""
     side = list(predicted.levers)[-1]
     for lever in predicted.levers[side][:_LEVERS]:
         yield printable(f"half the own time of {lever.function} saves {wording.percent(lever.share)} of a run of {side}")
 
 
-def _made_of(predicted: Predicted) -> Iterator[str]:
+def _made_of(predicted: PredictedCosts) -> Iterator[str]:
     """Yield the shares of a call's time on the last side, at the last measured point, and what they leave."""
     side = list(predicted.makeup)[-1]
     makeup = predicted.makeup[side]
@@ -151,10 +151,10 @@ def _made_of(predicted: Predicted) -> Iterator[str]:
         yield f"{wording.percent(abs(left))} {'is not told apart' if left > 0 else 'is counted twice, as of calls that wait'}"
 
 
-def _cost(predicted: Predicted, forecast: Forecast) -> str:
+def _cost(predicted: PredictedCosts, forecast: Forecast) -> str:
     return f"{wording.amount(predicted.metric, forecast.expected)} [{_interval(predicted, forecast.interval)}]"
 
 
-def _interval(predicted: Predicted, ends: tuple[float, float]) -> str:
+def _interval(predicted: PredictedCosts, ends: tuple[float, float]) -> str:
     low, high = (wording.amount(predicted.metric, end) for end in ends)
     return f"{low}, {high}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.annotations.profiles import METRIC, Growth, Profiles
-from perfdiff.analysis.sums.profile import Line, Profile
+from perfdiff.analysis.sums.profile import Profile, ProfileLine
 from perfdiff.models.annotation import CostClass
 from perfdiff.records import codec
 from perfdiff.report import wording
@@ -111,11 +111,7 @@ def _over(profiles: Profiles) -> Iterator[Block]:
 
 
 def _ends(profiles: Profiles) -> tuple[str, str]:
-    measured = [
-        revision.rev
-        for revision, revision_profile in zip(profiles.revisions, profiles.profiles, strict=True)
-        if revision_profile is not None
-    ]
+    measured = [revision.rev for revision, profile in zip(profiles.revisions, profiles.profiles, strict=True) if profile is not None]
     return measured[0], measured[-1]
 
 
@@ -172,7 +168,7 @@ def json_document(profiles: Profiles, classes: Classes) -> dict[str, Any]:
     }
 
 
-def _line(line: Line, profile: Profile, classes: Classes) -> dict[str, Any]:
+def _line(line: ProfileLine, profile: Profile, classes: Classes) -> dict[str, Any]:
     return {
         "name": line.info.name,
         "file": line.info.file,

@@ -8,14 +8,14 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.findings import EndToEnd, Verdict
-from perfdiff.analysis.trends.findings import Difference
+from perfdiff.analysis.trends.findings import GrowthDifference
 from perfdiff.fuzzing.families import InputFamily, Segment
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.trials import Mishap, MishapKind
 from perfdiff.models.trend import Law
 from perfdiff.records.schema import Side
 from perfdiff.report import wording
-from perfdiff.report.blocks import Block, Fact, Facts, Items, Listing, Sentence, Tone
+from perfdiff.report.blocks import Block, Fact, Facts, Items, Sentence, TextListing, Tone
 from perfdiff.report.printable import printable, shortened
 from perfdiff.report.trends import wording as growth
 
@@ -85,7 +85,7 @@ def _behind(findings: SearchFindings) -> Iterator[Block]:
     for number, shown in enumerate(findings.inputs, 1):
         yield Sentence(f"Input {number}", Tone.STRONG)
         yield Facts(tuple(_facts(shown)))
-        yield Listing("to keep it as a workload", tuple(_configuration(shown)))
+        yield TextListing("to keep it as a workload", tuple(_configuration(shown)))
     if findings.inputs:
         yield Sentence(f"{_tried(findings)[0].upper()}{_tried(findings)[1:]}.", Tone.MUTED)
     if findings.mishaps:
@@ -150,7 +150,7 @@ def _exponential(shown: SlowInput) -> str | None:
     return f"each repetition multiplies what head does more by {shown.factor:.2g}: exponential" if shown.factor else None
 
 
-def _difference(difference: Difference) -> str:
+def _difference(difference: GrowthDifference) -> str:
     place = difference.place
     before = difference.base.says if difference.base else "nothing that grows"
     after = _law(difference.head) if difference.head else "nothing that grows"

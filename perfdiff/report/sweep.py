@@ -7,8 +7,8 @@ from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.annotations.assertion import Assertion
-from perfdiff.analysis.annotations.sweep import Sensitivity, Step, Sweep
-from perfdiff.analysis.series import Checked, Standing
+from perfdiff.analysis.annotations.sweep import DelayStep, Sensitivity, Sweep
+from perfdiff.analysis.series import CheckedAssertions, Standing
 from perfdiff.report import check, wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
 from perfdiff.report.printable import printable
@@ -40,7 +40,7 @@ def delay(delay_ms: float) -> str:
     return f"{delay_ms:g} ms"
 
 
-def _passing(step: Step) -> str:
+def _passing(step: DelayStep) -> str:
     mean = _mean(step.checked)
     return "no assertion was judged" if mean is None else f"{wording.percent(mean)} of assertions pass"
 
@@ -57,7 +57,7 @@ def json_document(sweep: Sweep) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: DelayStep) -> dict[str, Any]:
     return {
         "delay_ms": step.delay_ms,
         "verdict": step.checked.verdict.value,
@@ -71,12 +71,12 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
-def _mean(checked: Checked[Assertion]) -> float | None:
+def _mean(checked: CheckedAssertions[Assertion]) -> float | None:
     shares = [assertion.pass_rate for assertion in checked.judged if assertion.pass_rate is not None]
     return sum(shares) / len(shares) if shares else None
 
 
-def pass_rates(checked: Checked[Assertion]) -> Mapping[str, float]:
+def pass_rates(checked: CheckedAssertions[Assertion]) -> Mapping[str, float]:
     """Return the share of runs that each function passes, the least of its assertions'."""
     least: dict[str, float] = {}
     for assertion in checked.judged:
@@ -90,12 +90,12 @@ def _sensitivity(sensitivity: Sensitivity) -> dict[str, Any]:
         "function": sensitivity.function,
         "sensitive": sensitivity.is_sensitive,
         "asks": sensitivity.asks,
-        "answers_a_call": wording.known(sensitivity.answers),
-        "ci": [wording.known(sensitivity.low), wording.known(sensitivity.high)],
-        "own_answers_a_call": wording.known(sensitivity.own),
-        "call_ns": wording.known(sensitivity.call_ns),
+        "answers_a_call": wording.finite(sensitivity.answers),
+        "ci": [wording.finite(sensitivity.low), wording.finite(sensitivity.high)],
+        "own_answers_a_call": wording.finite(sensitivity.own),
+        "call_ns": wording.finite(sensitivity.call_ns),
         "points": [
-            {"point": at.point, "answers_a_call": wording.known(at.answers), "ci": [wording.known(at.low), wording.known(at.high)]}
+            {"point": at.point, "answers_a_call": wording.finite(at.answers), "ci": [wording.finite(at.low), wording.finite(at.high)]}
             for at in sensitivity.points
         ],
     }
@@ -139,7 +139,7 @@ def _delays(sweep: Sweep) -> Table:
     return Table("", columns, tuple(_delay_row(step) for step in sweep.steps))
 
 
-def _delay_row(step: Step) -> tuple[Cell, ...]:
+def _delay_row(step: DelayStep) -> tuple[Cell, ...]:
     mean = _mean(step.checked)
     answers = sorted(step.answers_a_run.values())
     ends = dict.fromkeys(f"{answer_count:,.0f}" for answer_count in (answers[:1] + answers[-1:]))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Listing, Plot, Sentence, Table, Tone
+from perfdiff.report.blocks import Block, Cell, Diff, Facts, FunctionSection, Items, Plot, Sentence, Table, TextListing, Tone
 from perfdiff.report.document import Document
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def render_blocks(blocks: list[Block], *, width: int, colour: bool, rows: int = 
         if index:
             console.print()
         for part in _parts(block, console, rows):
-            console.print(part, soft_wrap=isinstance(block, Listing | Diff))
+            console.print(part, soft_wrap=isinstance(block, TextListing | Diff))
     return "\n".join(line.rstrip() for line in target.getvalue().splitlines()) + "\n"
 
 
@@ -122,7 +122,7 @@ def _parts(block: Block, console: Console, rows: int) -> Iterator[RenderableType
             yield Padding(_items(replace(block, texts=block.texts[:rows])), (0, 0, 0, _INDENT))
             if len(block.texts) > rows:
                 yield Text(f"  … {len(block.texts) - rows:,} more; --full, and the html and json reports, hold all", "dim")
-        case Listing():
+        case TextListing():
             for line in block.lines:
                 yield Text(f"  {line}")
         case Diff():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from perfdiff import units
 from perfdiff.analysis.annotations.consequences import Consequences
 from perfdiff.analysis.findings import Findings, Verdict
-from perfdiff.analysis.telling.minimal import Shown, telling
+from perfdiff.analysis.telling.minimal import PointFinding, telling
 from perfdiff.fuzzing.findings import SearchFindings
 from perfdiff.report import document, html, json_report, markdown, wording
 from perfdiff.report.blocks import Plot
@@ -38,7 +38,7 @@ class Ticket:
     samples: SampleLoader
     script: str
     variables: Mapping[str, str]
-    shown: Shown | None = None
+    shown: PointFinding | None = None
     at_point: str | None = None
     patch: str = ""
     consequences: Consequences | None = None
@@ -90,7 +90,7 @@ def _lead(ticket: Ticket, plots: list[str]) -> Iterator[str]:
     yield f"Attached: {', '.join(markdown.code(name) for name in attached)}; plots also as SVG."
 
 
-def _least(ticket: Ticket, shown: Shown) -> Iterator[str]:
+def _least(ticket: Ticket, shown: PointFinding) -> Iterator[str]:
     ratio = wording.certainty(shown.ratio, shown.metric, ticket.findings.confidence)
     takes = f"; a run of both sides takes {units.duration(shown.run_ns)}" if math.isfinite(shown.run_ns) else ""
     yield (

@@ -21,7 +21,7 @@ SEEN_AT_ONCE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Extra:
+class ExtraCost:
     """What head takes more than base in one run of each workload point, in ns; `clear` if beyond what runs vary by."""
 
     ns: float
@@ -34,7 +34,7 @@ class Extra:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class TreeCall:
     """A function as called by the one above it, with the calls it makes.
 
     `total` is the extra cost of these calls. `own` and `below` split that of all calls of the function into its own and that of its
@@ -48,11 +48,11 @@ class Call:
     verdict: Verdict
     rank: int | None
     calls: str
-    total: Extra
-    own: Extra | None
-    below: Extra | None
+    total: ExtraCost
+    own: ExtraCost | None
+    below: ExtraCost | None
     callers: int
-    children: tuple[Call, ...]
+    children: tuple[TreeCall, ...]
     left_out: int
     opened: bool
 
@@ -61,7 +61,7 @@ class Call:
 class CallTree:
     """The calls from the starts of threads on; `low` and `high` are the ends of an axis that all extra costs fit on, in ns."""
 
-    roots: tuple[Call, ...]
+    roots: tuple[TreeCall, ...]
     low: float
     high: float
 
@@ -75,7 +75,7 @@ def call_tree(findings: Findings) -> CallTree | None:
     edges = [edge for edge in findings.calls.edges if edge.callee in finding_by_id and edge.caller != edge.callee] if findings.calls else []
     if not edges:
         return None
-    roots = _Growth(finding_by_id, edges).grown()
+    roots = _TreeBuilder(finding_by_id, edges).grown()
     largest = max((abs(row.edge.head_ns - row.edge.base_ns) for row in roots), default=0.0)
     calls = tuple(_Pruning(findings, edges, SEEN_AT_ONCE * largest).call(row) for row in roots)
     extras = [extra.ns for extra in _extras(calls)]
@@ -98,7 +98,7 @@ class _Row:
     rows: list[_Row] = field(default_factory=list)
 
 
-class _Growth:
+class _TreeBuilder:
     """Grows a tree over the graph of calls, the costliest call first, ways to ranked functions before all others."""
 
     def __init__(self, finding_by_id: Mapping[int, FunctionFinding], edges: Iterable[CallEdge]) -> None:
@@ -162,13 +162,13 @@ class _Pruning:
             self._callers[edge.callee] = self._callers.get(edge.callee, 0) + 1
         self._seen_at_once = seen_at_once
 
-    def call(self, row: _Row) -> Call:
+    def call(self, row: _Row) -> TreeCall:
         """Return a row with all below it."""
         edge = row.edge
         finding = self._known[edge.callee]
         children = tuple(self.call(child_row) for child_row in row.rows)
         own, below = self._split(edge.callee) if row.first else (None, None)
-        return Call(
+        return TreeCall(
             target=f"function-{edge.callee}",
             name=finding.info.name,
             place=wording.place(finding.info),
@@ -184,28 +184,28 @@ class _Pruning:
             opened=any(self._stands_out(child) for child in children),
         )
 
-    def _total(self, edge: CallEdge) -> Extra:
+    def _total(self, edge: CallEdge) -> ExtraCost:
         """Return the extra cost of a caller's calls; those of one among several callers are not tested apart from the others'."""
         ns = edge.head_ns - edge.base_ns
         cost = self._costs[edge.callee]
-        return Extra(ns, self._moved(edge.callee, "wall_ns") and ns * (cost.head_ns - cost.base_ns) > 0)
+        return ExtraCost(ns, self._moved(edge.callee, "wall_ns") and ns * (cost.head_ns - cost.base_ns) > 0)
 
-    def _split(self, function: int) -> tuple[Extra, Extra | None]:
+    def _split(self, function: int) -> tuple[ExtraCost, ExtraCost | None]:
         cost = self._costs[function]
         own = cost.self_head_ns - cost.self_base_ns
         callees = self._below.get(function, [])
         clear = any(self._moved(edge.callee, "wall_ns") for edge in callees)
-        below = Extra(cost.head_ns - cost.base_ns - own, clear) if callees else None
-        return Extra(own, self._moved(function, "self_ns")), below
+        below = ExtraCost(cost.head_ns - cost.base_ns - own, clear) if callees else None
+        return ExtraCost(own, self._moved(function, "self_ns")), below
 
     def _moved(self, function: int, metric: str) -> bool:
         return has_moved(self._known[function], metric)
 
-    def _stands_out(self, call: Call) -> bool:
+    def _stands_out(self, call: TreeCall) -> bool:
         return call.opened or call.rank is not None or (call.total.clear and abs(call.total.ns) >= self._seen_at_once)
 
 
-def _extras(calls: Iterable[Call]) -> Iterator[Extra]:
+def _extras(calls: Iterable[TreeCall]) -> Iterator[ExtraCost]:
     for call in calls:
         yield from (extra for extra in (call.total, call.own, call.below) if extra is not None)
         yield from _extras(call.children)

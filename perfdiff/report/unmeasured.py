@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from perfdiff import units
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.testfiles import is_of_tests
 from perfdiff.report import wording
 from perfdiff.report.blocks import Cell, Column, Table, Tone
@@ -18,10 +18,10 @@ _NAMED = 3
 # Rows: beside the answer, the functions and the runs, a terminal's page of 60 lines has room for so many.
 MOST_ROWS = 12
 
-_Groups = dict[tuple[bool, tuple[str, ...]], list[Skipped]]  # by whether they are of tests, and by the parts of a folder
+_Groups = dict[tuple[bool, tuple[str, ...]], list[SkippedFunction]]  # by whether they are of tests, and by the parts of a folder
 
 
-def by_function(skipped: Sequence[Skipped]) -> Table | None:
+def by_function(skipped: Sequence[SkippedFunction]) -> Table | None:
     """Return the functions that were not measured, one a row; those whose whole file was not are one row a reason."""
     if not skipped:
         return None
@@ -37,7 +37,7 @@ def by_function(skipped: Sequence[Skipped]) -> Table | None:
     return Table(_TITLE, (Column("function"), Column("file"), Column("reason")), tuple(rows))
 
 
-def by_folder(skipped: Sequence[Skipped]) -> Table:
+def by_folder(skipped: Sequence[SkippedFunction]) -> Table:
     """Return how many functions of which folder were not measured, and why: those of tests behind all others, the most first."""
     groups = sorted(_grouped(skipped).items(), key=lambda group: (group[0][0], -len(group[1])))
     rows = tuple(
@@ -51,7 +51,7 @@ def by_folder(skipped: Sequence[Skipped]) -> Table:
     return Table(f"{_TITLE}, by folder", (Column("functions", right=True), Column("folder"), Column("reason")), rows)
 
 
-def reasons(skipped: Sequence[Skipped], *, counted: bool) -> str:
+def reasons(skipped: Sequence[SkippedFunction], *, counted: bool) -> str:
     """Return the commonest reasons of functions, each with how many there are; a single one only where they are to be `counted`."""
     numbers = Counter(item.reason for item in skipped)
     if len(numbers) == 1 and not counted:
@@ -60,7 +60,7 @@ def reasons(skipped: Sequence[Skipped], *, counted: bool) -> str:
     return f"{says}{'; …' if len(numbers) > _NAMED else ''}"
 
 
-def _grouped(skipped: Sequence[Skipped]) -> _Groups:
+def _grouped(skipped: Sequence[SkippedFunction]) -> _Groups:
     """Return functions by folder: folders with the most functions are taken apart as long as there are at most `MOST_ROWS`."""
     groups: _Groups = {}
     for item in skipped:

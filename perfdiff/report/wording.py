@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfdiff import units
-from perfdiff.analysis.findings import FunctionFinding, MetricFinding, Prediction, Ratio, Verdict
+from perfdiff.analysis.findings import CostPrediction, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.annotation import Annotation, Scope, Term, scaled, shape
@@ -44,7 +44,7 @@ _WORKLOADS = 3  # names that a sentence lists before it only counts
 _NO_COST = "callee_calls"  # what more calls cost shows in their time
 
 
-def known(value: float | None) -> float | None:
+def finite(value: float | None) -> float | None:
     """Return a figure as JSON can hold it: None where it is not known, or infinite."""
     return value if value is not None and math.isfinite(value) else None
 
@@ -186,7 +186,7 @@ def threshold(min_effect: float, points: Sequence[Point]) -> str:
     return f"shifts under {percent(min_effect)}{f' ({others})' if others else ''} are not reported as a regression"
 
 
-def inputs(prediction: Prediction) -> str:
+def inputs(prediction: CostPrediction) -> str:
     """Return the inputs of a prediction: `n = 10,000, depth = 3`."""
     return ", ".join(f"{name} = {units.count(value)}" for name, value in prediction.inputs.items())
 
@@ -226,13 +226,13 @@ def standing(finding: FunctionFinding, min_effect: float) -> str:
     return "negligible" if finding.info.change.is_suspect else "unexplained"
 
 
-def telling(finding: MetricFinding) -> Prediction | None:
+def telling(finding: MetricFinding) -> CostPrediction | None:
     """Return the prediction within the measured inputs at which base and head differ most."""
     within = [prediction for prediction in finding.predictions if not prediction.beyond]
     return max(within or finding.predictions, key=lambda prediction: abs(prediction.head - prediction.base), default=None)
 
 
-def each(metric: str, function: str = "") -> str:
+def per_what(metric: str, function: str = "") -> str:
     """Return what a value of a metric belongs to: a call, or all calls of a run; of a function where one is named."""
     of = f" of `{function}`" if function else ""
     return f"a call{of}" if metric_of(metric).per_call else f"all calls{of} in a run"

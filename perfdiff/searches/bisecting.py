@@ -18,9 +18,9 @@ from perfdiff import __version__, clustered, pipeline, storage
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.analysis.search import posterior, symptom
 from perfdiff.analysis.search.ahead import asked_ahead
-from perfdiff.analysis.search.bisection import HIGHEST, Bisection, CommitStanding, Measured
+from perfdiff.analysis.search.bisection import HIGHEST, Bisection, CommitStanding, MeasuredCommit
 from perfdiff.analysis.search.ends import SearchSubject, follow
-from perfdiff.analysis.search.posterior import Answer, Confirm, Knowledge, Reading, Search, Terms, Trial
+from perfdiff.analysis.search.posterior import Confirm, CulpritSet, Knowledge, Reading, Search, StepTrial, Terms
 from perfdiff.analysis.search.symptom import Figure, Symptom, figures, ratio_of
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built import kinship
@@ -43,8 +43,8 @@ from perfdiff.request import Request
 from perfdiff.revisions.history import CommitHistory, changed_files
 from perfdiff.revisions.pins import resolve
 from perfdiff.searches import state
-from perfdiff.searches.question import Question, Stretch, stretch
-from perfdiff.searches.state import Searched, Taken, Tried
+from perfdiff.searches.question import SearchQuestion, SearchRange, stretch
+from perfdiff.searches.state import CommitReading, SearchRecords, StepReading
 from perfdiff.searches.trail import Trail
 
 RUNS = 5  # of each side in one measurement: the least that the comparison can work with; weak evidence is measured again
@@ -54,7 +54,7 @@ LIKELIER = 2.0  # times as likely as evenly shared, or as likely as not: less is
 SURE = 0.95  # from here on a commit's own readings make it good or bad
 
 
-def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
+def bisect(question: SearchQuestion, progress: Progress) -> tuple[Bisection, Outcome]:
     """Find the commit that made something slower, and compare it with what stands before it.
 
     UsageError: `ends-alike`, `ends-swapped`, `unknown-function`; RevisionError as `history` raises; MeasurementError: `ends-inconclusive`.
@@ -77,7 +77,7 @@ def bisect(question: Question, progress: Progress) -> tuple[Bisection, Outcome]:
 class Hunt:
     """One search at work: what is asked, what is known, and where that is kept."""
 
-    def __init__(self, question: Question, span: Stretch, ends: Outcome, followed: Symptom, progress: Progress) -> None:
+    def __init__(self, question: SearchQuestion, span: SearchRange, ends: Outcome, followed: Symptom, progress: Progress) -> None:
         self._question, self._request = question, question.request
         self._pins, self._history, self._inert = span.pins, span.commits, span.inert
         self._ends, self._symptom, self._progress = ends, followed, progress
@@ -91,12 +91,12 @@ class Hunt:
         self._ahead: set[int] = set()  # commits that the workers of a cluster have been asked for
         self._records = self._resumed()
 
-    def search(self) -> Answer:
+    def search(self) -> CulpritSet:
         """Measure until the culprit is known with the asked confidence, or nothing tells more."""
         while True:
             search, knowledge, terms = self._search(), self._known(), self._terms()
             step = posterior.decide(search, knowledge, terms)
-            if isinstance(step, Answer):
+            if isinstance(step, CulpritSet):
                 return step
             started = time.monotonic()
             if isinstance(step, Confirm):
@@ -108,7 +108,7 @@ class Hunt:
             state.save(self._state, self._records)
             self._look_at_names()
 
-    def conclude(self, answer: Answer) -> tuple[Bisection, Outcome]:
+    def conclude(self, answer: CulpritSet) -> tuple[Bisection, Outcome]:
         """Return the conclusion with the comparison that shows it: last suspect against what stands before them, or the ends."""
         suspects = sorted(answer.suspects)
         outcome = self._step(answer.suspects, self._progress) if answer.certain else self._ends
@@ -168,7 +168,7 @@ class Hunt:
             return
         function = symptom.find(findings, self._symptom) if self._symptom.figure is not Figure.WHOLE else None
         place = symptom.place_of(function.info.head) if function else None
-        taken = Taken(taken.reading.joined(reading), taken.times + 1, place) if taken else Taken(reading, 1, place)
+        taken = CommitReading(taken.reading.joined(reading), taken.times + 1, place) if taken else CommitReading(reading, 1, place)
         self._records = replace(self._records, taken={**self._records.taken, commit: taken})
         self._progress.note(f"{self._trail.named(commit)} is {self._standing(taken.reading)}: {figures(taken.reading)}")
 
@@ -198,7 +198,7 @@ class Hunt:
             shown = self._symptom.expected.effect if findings.verdict is Verdict.REGRESSION else 0.0
             reading = Reading(shown, max(self._symptom.expected.error, abs(self._symptom.expected.effect) / 4))
         ids = frozenset(self._history.commits[number].id for number in suspects)
-        self._records = replace(self._records, tried=(*self._records.tried, Tried(ids, reading)))
+        self._records = replace(self._records, tried=(*self._records.tried, StepReading(ids, reading)))
         self._progress.note(f"{self._trail.named(head)} against what stands before it: {figures(reading)}")
 
     def _step(self, suspects: frozenset[int], progress: Progress) -> Outcome:
@@ -266,7 +266,7 @@ class Hunt:
         return Knowledge(
             readings={numbers[commit]: taken.reading for commit, taken in records.taken.items()},
             skipped=[same for commit in records.skipped for same in self._same_as(numbers[commit])],
-            trials=[Trial(frozenset(numbers[suspect] for suspect in tried.suspects), tried.reading) for tried in records.tried],
+            trials=[StepTrial(frozenset(numbers[suspect] for suspect in tried.suspects), tried.reading) for tried in records.tried],
             ties=[(numbers[commit], numbers.get(other)) for commit, other in records.alike.items()],
             measurements=records.measurements,
         )
@@ -304,11 +304,11 @@ class Hunt:
             said.append(f"about {_waiting(pace_s * ahead)} left")
         return f"{doing} ({', '.join(said)})"
 
-    def _measured(self) -> list[Measured]:
+    def _measured(self) -> list[MeasuredCommit]:
         order = sorted(self._records.taken, key=self._trail.numbers.__getitem__)
         taken = self._records.taken
         return [
-            Measured(
+            MeasuredCommit(
                 self._trail.revision(commit),
                 self._standing(taken[commit].reading),
                 ratio_of(taken[commit].reading, RUNS * taken[commit].times),
@@ -337,9 +337,9 @@ class Hunt:
         ]
         return hashlib.blake2b(json.dumps(parts, sort_keys=True).encode(), digest_size=16).hexdigest()
 
-    def _resumed(self) -> Searched:
+    def _resumed(self) -> SearchRecords:
         """Return what an earlier search for the same left behind, as far as it still holds."""
-        fresh = Searched(self._history.good, self._history.bad)
+        fresh = SearchRecords(self._history.good, self._history.bad)
         try:
             earlier = state.load(self._state)
         except RecordingError as error:

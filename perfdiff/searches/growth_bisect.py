@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from perfdiff import trending
 from perfdiff.analysis.search import growth
-from perfdiff.analysis.search.bisection import Bisection, CommitStanding, Measured
+from perfdiff.analysis.search.bisection import Bisection, CommitStanding, MeasuredCommit
 from perfdiff.analysis.search.ends import SearchSubject
 from perfdiff.analysis.search.halving import narrowed, next_commit
 from perfdiff.analysis.search.symptom import GrowthSymptom
@@ -18,12 +18,12 @@ from perfdiff.errors import BuildError, MeasurementError, RevisionError, Workloa
 from perfdiff.models.clusters import ALPHA
 from perfdiff.progress import Progress, Within
 from perfdiff.request import Request
-from perfdiff.searches.question import Question, stretch
+from perfdiff.searches.question import SearchQuestion, stretch
 from perfdiff.searches.state import reason_of
 from perfdiff.searches.trail import Trail
 
 
-def bisect(question: Question, progress: Progress) -> Bisection:
+def bisect(question: SearchQuestion, progress: Progress) -> Bisection:
     """Find the commit that made something grow faster, and compare it with what stands before it; metric and confidence play no part.
 
     UsageError: `ends-alike`, `ends-swapped`, `unknown-function`; RevisionError as `history` raises; MeasurementError: `ends-inconclusive`.
@@ -57,7 +57,7 @@ class GrowthHunt:
     def __init__(self, request: Request, trail: Trail, followed: GrowthSymptom, progress: Progress) -> None:
         self._request, self._trail = request, trail
         self._symptom, self._progress = followed, progress
-        self.measured: dict[int, Measured] = {}
+        self.measured: dict[int, MeasuredCommit] = {}
         self.skipped: dict[str, str] = {}
 
     def narrowed(self) -> frozenset[int]:
@@ -79,9 +79,9 @@ class GrowthHunt:
             suspects = narrowed(trail.held, suspects, number, is_bad=measured.standing is CommitStanding.BAD)
         return suspects
 
-    def _measured(self, commit: str, progress: Progress) -> Measured:
+    def _measured(self, commit: str, progress: Progress) -> MeasuredCommit:
         """Count a commit and hold it against the good end."""
         experiment = trending.count(replace(self._request, revisions=(self._trail.history.good, commit)), progress)
         compare = self._request.config.compare
         standing, difference = growth.reading(experiment, self._symptom, min_effect=compare.min_effect, seed=compare.seed)
-        return Measured(self._trail.revision(commit), standing, difference)
+        return MeasuredCommit(self._trail.revision(commit), standing, difference)

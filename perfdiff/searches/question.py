@@ -14,7 +14,7 @@ from perfdiff.revisions.repository import find_repository
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SearchQuestion:
     """What is asked: `request.revisions` are the good and the bad end; `named(name, file)` says whether a function is the one asked for."""
 
     request: Request
@@ -27,7 +27,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class SearchRange:
     """The ends of a question, and the commits between them; `inert` tells files that are neither built nor run."""
 
     pins: PinnedPair
@@ -35,7 +35,7 @@ class Stretch:
     inert: Callable[[str], bool]
 
 
-def stretch(question: Question, progress: Progress, met: Collection[str] = ()) -> Stretch:
+def stretch(question: SearchQuestion, progress: Progress, met: Collection[str] = ()) -> SearchRange:
     """Return what a question is to be searched in; raise RevisionError as `history` does.
 
     Files that slower runs `met` are not inert, whatever they are called.
@@ -51,4 +51,4 @@ def stretch(question: Question, progress: Progress, met: Collection[str] = ()) -
         return file not in met and is_inert(file)
 
     commits = history(pins.base, pins.head, first_parent=question.first_parent, paths=question.paths, inert=inert)
-    return Stretch(pins, commits, inert)
+    return SearchRange(pins, commits, inert)

@@ -25,7 +25,7 @@ _MOST_BYTES = 64 * 1024 * 1024  # of a state: far more than a range of commits n
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CommitReading:
     """What was measured of a commit: all its readings together, how many they are, and where the function begins in it."""
 
     reading: Reading
@@ -34,7 +34,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class StepReading:
     """A confirmation of suspects."""
 
     suspects: frozenset[str]
@@ -42,15 +42,15 @@ class Tried:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchRecords:
     """The state of a search; commits by their ids. `skipped` have their reasons, `alike` lead to a commit that is the same."""
 
     good: str
     bad: str
-    taken: Mapping[str, Taken] = field(default_factory=dict)
+    taken: Mapping[str, CommitReading] = field(default_factory=dict)
     skipped: Mapping[str, str] = field(default_factory=dict)
     alike: Mapping[str, str] = field(default_factory=dict)
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[StepReading, ...] = ()
     spent_s: float = 0.0
 
     @property
@@ -59,17 +59,17 @@ class Searched:
         return sum(measured.times for measured in self.taken.values())
 
 
-def load(file: Path) -> Searched | None:
+def load(file: Path) -> SearchRecords | None:
     """Return a state, None where there is none; raise RecordingError where it is damaged."""
     try:
-        return codec.decode(Searched, bounds.parsed(bounds.content(file, _MOST_BYTES)))
+        return codec.decode(SearchRecords, bounds.parsed(bounds.content(file, _MOST_BYTES)))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise RecordingError(f"the state of the search in {file} is damaged: {error}", slug="damaged-recording") from error
 
 
-def save(file: Path, state: Searched) -> None:
+def save(file: Path, state: SearchRecords) -> None:
     """Keep a state; it appears whole or not at all. StoreError: `cache-unwritable`, `disk-full`."""
     with store_errors(file.parent.parent):
         file.parent.mkdir(parents=True, exist_ok=True)

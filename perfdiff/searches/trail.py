@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from perfdiff.analysis.search.bisection import Alike, Passed
+from perfdiff.analysis.search.bisection import SameCommit, SkippedCommit
 from perfdiff.records.schema import Revision
 from perfdiff.revisions.history import CommitHistory
 from perfdiff.revisions.pins import PinnedPair
@@ -54,11 +54,11 @@ class Trail:
         """Return the names of what shows the culprit: what stands before the suspects, and the last of them."""
         return self.before(suspects, skipped)[:SHORT], self.last(suspects, skipped)[:SHORT]
 
-    def passed(self, skipped: Mapping[str, str]) -> tuple[Passed, ...]:
+    def passed(self, skipped: Mapping[str, str]) -> tuple[SkippedCommit, ...]:
         """Return the commits that could not be measured, with their reasons, oldest first."""
-        return tuple(Passed(self.revision(commit), skipped[commit]) for commit in sorted(skipped, key=self.numbers.__getitem__))
+        return tuple(SkippedCommit(self.revision(commit), skipped[commit]) for commit in sorted(skipped, key=self.numbers.__getitem__))
 
-    def alike(self, same_runs: Mapping[str, str]) -> tuple[Alike, ...]:
+    def alike(self, same_runs: Mapping[str, str]) -> tuple[SameCommit, ...]:
         """Return the commits that are the same as another, by their files or, by `same_runs`, in what is run, oldest first."""
         same = {
             commit.id: self.history.good if other is None else self.id(other)
@@ -66,4 +66,4 @@ class Trail:
             if other != number
         }
         of_each = {**same_runs, **same}
-        return tuple(Alike(self.revision(commit), self.revision(of_each[commit])) for commit in self.numbers if commit in of_each)
+        return tuple(SameCommit(self.revision(commit), self.revision(of_each[commit])) for commit in self.numbers if commit in of_each)

@@ -20,7 +20,7 @@ MANY = 8  # machines from which on they are a sample of others, and more than an
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class MachineSpread:
     """How effects scatter over machines, each (k,): `p` of no difference (1 where that cannot be told), and what it adds to the variance of
     their mean, `extra`, with its degrees of freedom.
     """
@@ -30,7 +30,7 @@ class Spread:
     freedom: Floats
 
 
-def spread(effects: Floats, variances: Floats, freedom: Floats) -> Spread:
+def spread(effects: Floats, variances: Floats, freedom: Floats) -> MachineSpread:
     """Return how `effects` (k, m) of m machines differ, given their `variances` (k, m) and the degrees of freedom of these (k,).
 
     Cochran's Q (1954) as an F-test; NaN where a machine has no effect. The mean's variance between machines is that of Hartung and Knapp.
@@ -48,7 +48,7 @@ def spread(effects: Floats, variances: Floats, freedom: Floats) -> Spread:
     tells = (machines > 1) & (freedom > 0)
     p = np.where(tells, fdtrc(several, np.where(tells, freedom, 1.0), ratio), 1.0)
     widens = tells & ((p < 1 - DIFFER) | (machines >= MANY))
-    return Spread(p, np.where(widens, np.maximum(ratio - 1, 0.0) / total, 0.0), several.astype(np.float64))
+    return MachineSpread(p, np.where(widens, np.maximum(ratio - 1, 0.0) / total, 0.0), several.astype(np.float64))
 
 
 def cells(values: Floats, machines: Ints, count: int) -> tuple[Floats, Floats, Floats]:

@@ -141,7 +141,7 @@ class _Nested:
         pace -= pace.mean()
         return base - pace, head - pace
 
-    def spread(self, influence: Floats) -> levels.Spread | None:
+    def spread(self, influence: Floats) -> levels.MachineSpread | None:
         """Return how what pairs tell differs between machines, None of one machine."""
         if self.machines is None:
             return None
@@ -201,7 +201,7 @@ def _quieter(base: Floats, head: Floats, count: int) -> _Mean:
     return _Mean(float(lowest[0].mean()), float(lowest[1].mean()), pulled * (len(base) / count), count - 1)
 
 
-def _with_machines(variance: float, freedom: float, over: levels.Spread | None) -> tuple[float, float]:
+def _with_machines(variance: float, freedom: float, over: levels.MachineSpread | None) -> tuple[float, float]:
     """Return a mean's standard error with its degrees of freedom (Satterthwaite 1946), with what differs between machines in it."""
     if over is None or (extra := float(over.extra[0])) <= 0:
         return math.sqrt(variance), freedom

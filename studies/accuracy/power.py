@@ -19,7 +19,7 @@ from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.outcome import analysed
 from perfdiff.progress import Silent
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.report.sentences import catalogue
 from studies.support import figures, spinning
 from studies.support.sizes import Size, listed, request, say, share
@@ -55,7 +55,7 @@ def measured(room: Path, turn: int, runs: int, seed: int) -> dict[float, Finding
     outcome = pipeline.compare(asked, Silent())
     if outcome.experiment is None:
         raise SystemExit("a comparison came without its experiment")
-    again = analysed(Recorded(outcome.experiment, outcome.samples), CompareConfig(min_effect=FINE, seed=seed), Silent())
+    again = analysed(RecordedExperiment(outcome.experiment, outcome.samples), CompareConfig(min_effect=FINE, seed=seed), Silent())
     return {USUAL: outcome.findings, FINE: again.findings}
 
 

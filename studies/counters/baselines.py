@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from perfdiff.analysis.counts.scoring import Judged, Prepared, Scored
+from perfdiff.analysis.counts.scoring import PreparedCalls, ScoredCalls, ScoredFunction
 from perfdiff.models.detectors.detector import DetectorKind, Threshold, Training
 from perfdiff.records.schema import Floats, SampleTable
 from simulated_counts import COUNTERS, PROGRAMS, Edit, Program, Setting, pair
@@ -103,18 +103,18 @@ def _ratios(table: SampleTable) -> Floats:
     return np.column_stack([table.metrics[name] / blocks for name in COUNTERS if name != "blocks"])
 
 
-def judged_by_tree(program: Program, prepared: Prepared) -> Judged:
+def judged_by_tree(program: Program, prepared: PreparedCalls) -> ScoredFunction:
     """Return what a tree says of a program's calls that it has not seen: an error of 1 is a call of a class that is no good one."""
     tree = _tree(program.name)
     sides = (_classified(tree, *each, prepared.counters) for each in zip(prepared.tables, prepared.residuals, strict=True))
     base, head = sides
-    return Judged(DetectorKind.MAHALANOBIS, prepared.counters, (base, head), Threshold(0.5, 0.5, 0.5))
+    return ScoredFunction(DetectorKind.MAHALANOBIS, prepared.counters, (base, head), Threshold(0.5, 0.5, 0.5))
 
 
-def _classified(tree: DecisionTreeClassifier, table: SampleTable, residuals: Any, counters: Sequence[str]) -> Scored:
+def _classified(tree: DecisionTreeClassifier, table: SampleTable, residuals: Any, counters: Sequence[str]) -> ScoredCalls:
     classes = tree.predict(_ratios(table))
     parts = np.zeros((len(table), len(counters)))
     for edit, counter in SHOWN_BY.items():
         if counter in counters:
             parts[classes == edit.name, counters.index(counter)] = 1.0
-    return Scored(table, residuals, (classes != Edit.NONE.name).astype(np.float64), parts, parts)
+    return ScoredCalls(table, residuals, (classes != Edit.NONE.name).astype(np.float64), parts, parts)

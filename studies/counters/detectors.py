@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from perfdiff.analysis.counts.anomaly import COSTLY, concluded
-from perfdiff.analysis.counts.scoring import Judged, Prepared, Scored, Tables, counters_of, judge, judge_together, prepare
+from perfdiff.analysis.counts.scoring import PreparedCalls, ScoredCalls, ScoredFunction, Tables, counters_of, judge, judge_together, prepare
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import DetectorKind
@@ -104,7 +104,7 @@ def outcomes(trial: Trial, methods: Sequence[Method], make: Make) -> dict[Method
     return found
 
 
-def _judged(method: Method, program: Program, prepared: Prepared) -> Judged:
+def _judged(method: Method, program: Program, prepared: PreparedCalls) -> ScoredFunction:
     if method == TREE:
         return baselines.judged_by_tree(program, prepared)
     if method == MAP:
@@ -112,7 +112,7 @@ def _judged(method: Method, program: Program, prepared: Prepared) -> Judged:
     return judge([prepared], DetectorKind(method))[0]
 
 
-def flagged(judged: Judged) -> tuple[int, int]:
+def flagged(judged: ScoredFunction) -> tuple[int, int]:
     """Return how many runs of base and of head are anomalous, each judged alone, as AutoPerf counts (§5.2)."""
     base, head = (_shares(side, judged) for side in judged.sides)
     usual, spread = float(base[0].mean()), float(base[0].std())
@@ -124,14 +124,14 @@ def flagged(judged: Judged) -> tuple[int, int]:
     return found[0], found[1]
 
 
-def _shares(side: Scored, judged: Judged) -> tuple[Floats, Floats]:
+def _shares(side: ScoredCalls, judged: ScoredFunction) -> tuple[Floats, Floats]:
     """Return the share of anomalous calls and the number of calls of every run."""
     index = np.unique(side.table.run, return_inverse=True)[1]
     calls = np.bincount(index).astype(np.float64)
     return np.bincount(index, side.anomalous(judged.threshold)) / calls, calls
 
 
-def _scores(judged: Judged) -> tuple[Floats, Floats]:
+def _scores(judged: ScoredFunction) -> tuple[Floats, Floats]:
     """Return a score of every run, in base's standard deviations: its mean error in thresholds, no call above 3."""
     sides = []
     for side in judged.sides:

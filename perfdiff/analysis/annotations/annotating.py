@@ -13,7 +13,7 @@ from perfdiff.analysis.stats.rows import without_features
 from perfdiff.models.annotation import Annotation, Levels
 from perfdiff.models.digits import six_digits
 from perfdiff.models.fitting import fit
-from perfdiff.models.levels import Calls, calls_of, judged, run_levels, summary
+from perfdiff.models.levels import AnnotatedCalls, calls_of, judged, run_levels, summary
 from perfdiff.records.schema import SampleTable
 
 # Metrics that are annotated where none are asked for, as far as they tell something.
@@ -43,7 +43,7 @@ def prepared(table: SampleTable) -> SampleTable:
     return with_phase(without_features(table, clocks([table])))
 
 
-def _levels(annotation: Annotation, calls: Calls, seed: int) -> Levels | None:
+def _levels(annotation: Annotation, calls: AnnotatedCalls, seed: int) -> Levels | None:
     """Return how the runs that it was learnt from lie about an annotation, with six digits."""
     judged_calls = calls.rows(judged(annotation, calls))
     if not len(judged_calls):

@@ -23,7 +23,7 @@ from perfdiff.config import RUNS_FOR_TIME, CompareConfig
 from perfdiff.models.annotation import Annotation, Levels, blocks, membership
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.models.forecast import cdf
-from perfdiff.models.levels import NONE_A_CALL, Calls, RunLevels, calls_of, judged, run_levels, summary
+from perfdiff.models.levels import NONE_A_CALL, AnnotatedCalls, RunLevels, calls_of, judged, run_levels, summary
 from perfdiff.models.middle import median
 from perfdiff.models.noise import OUTLIER
 from perfdiff.records.metrics import metric_of
@@ -37,7 +37,7 @@ Case = tuple[Annotation, SampleTable | Claim]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class AssertionSetting:
     """What an assertion is judged by besides its own calls: the workload points, and what whole runs cost, by metric and run."""
 
     points: Sequence[Point]
@@ -95,13 +95,13 @@ class _Stratum:
     """Some of the calls, by name, with their contrast; `material` says that they are a share of a run worth reporting on."""
 
     name: str
-    calls: Calls
+    calls: AnnotatedCalls
     contrast: Contrast
     material: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _TestedAssertion:
     """An assertion before the correction for their number, with what decides; intervals of `worst` must hold for all that was `tested`."""
 
     assertion: Assertion
@@ -112,14 +112,14 @@ class _Seen:
     resolved: bool
 
 
-def check(cases: Iterable[Case], setting: Setting) -> list[Assertion]:
+def check(cases: Iterable[Case], setting: AssertionSetting) -> list[Assertion]:
     """Hold tables against annotations, all of them under one rate of false discoveries."""
     seen = [
-        Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, Claim) else _seen(annotation, table, setting)
+        Assertion(annotation, Standing.NOT_JUDGED, table) if isinstance(table, Claim) else _tested_assertion(annotation, table, setting)
         for annotation, table in cases
     ]
-    q = iter(false_discovery([outcome.assertion.p for outcome in seen if isinstance(outcome, _Seen)]).tolist())
-    return [_judged(outcome, next(q), setting.config) if isinstance(outcome, _Seen) else outcome for outcome in seen]
+    q = iter(false_discovery([outcome.assertion.p for outcome in seen if isinstance(outcome, _TestedAssertion)]).tolist())
+    return [_judged(outcome, next(q), setting.config) if isinstance(outcome, _TestedAssertion) else outcome for outcome in seen]
 
 
 def least_effect(metric: str, config: CompareConfig) -> float:
@@ -128,19 +128,19 @@ def least_effect(metric: str, config: CompareConfig) -> float:
     return math.log1p(max(config.min_effect, POLICY.drift) if noisy else config.min_effect)
 
 
-def _judged(seen: _Seen, q: float, config: CompareConfig) -> Assertion:
+def _judged(tested: _TestedAssertion, q: float, config: CompareConfig) -> Assertion:
     """Judge by both, practice and statistics: a violation is beyond the least effect with its whole interval, and beyond chance."""
-    assertion = replace(seen.assertion, q=q)
+    assertion = replace(tested.assertion, q=q)
     least = least_effect(assertion.annotation.metric, config)
-    low, high = seen.overall.interval(config.confidence)
-    sure = q <= config.fdr and assertion.p <= POLICY.evidence and seen.resolved
-    if sure and seen.material and seen.worst.interval(config.confidence, seen.tested)[0] > least:
+    low, high = tested.overall.interval(config.confidence)
+    sure = q <= config.fdr and assertion.p <= POLICY.evidence and tested.resolved
+    if sure and tested.material and tested.worst.interval(config.confidence, tested.tested)[0] > least:
         return replace(assertion, standing=Standing.VIOLATED)
     if sure and high < -least:
         return replace(assertion, standing=Standing.FASTER)
-    if high <= least or not seen.resolved:
+    if high <= least or not tested.resolved:
         return replace(assertion, standing=Standing.HOLDS)
-    if not seen.material:
+    if not tested.material:
         return replace(assertion, standing=Standing.NEGLIGIBLE)
     reason = _too_coarse(assertion) if low <= least else claim("exceeded-by-chance")
     return replace(assertion, standing=Standing.OPEN, reason=reason)
@@ -153,7 +153,7 @@ def _too_coarse(assertion: Assertion) -> Claim:
     return claim("runs-differ-too-much")
 
 
-def _seen(annotation: Annotation, table: SampleTable, setting: Setting) -> _Seen | Assertion:
+def _tested_assertion(annotation: Annotation, table: SampleTable, setting: AssertionSetting) -> _TestedAssertion | Assertion:
     """Return what a table shows of an annotation, or an assertion that cannot be judged."""
     if annotation.metric not in table.metrics:
         return Assertion(annotation, Standing.NOT_JUDGED, claim("metric-not-recorded", metric=annotation.metric))
@@ -172,7 +172,7 @@ def _seen(annotation: Annotation, table: SampleTable, setting: Setting) -> _Seen
     return _contrasted(assertion, judged_calls, table, setting)
 
 
-def _contrasted(assertion: Assertion, calls: Calls, table: SampleTable, setting: Setting) -> _Seen:
+def _contrasted(assertion: Assertion, calls: AnnotatedCalls, table: SampleTable, setting: AssertionSetting) -> _TestedAssertion:
     annotation, config = assertion.annotation, setting.config
     levels = run_levels(annotation, calls, seed=config.seed)
     overall = _Stratum("", calls, against(levels, annotation.levels), _is_material(annotation.metric, calls, setting))
@@ -194,7 +194,7 @@ def _contrasted(assertion: Assertion, calls: Calls, table: SampleTable, setting:
         trimmed=sum(scope.share * scope.trimmed for scope in annotation.scopes),
     )
     resolved = _is_resolved(annotation.metric, annotated, worst.contrast, table)
-    return _Seen(assertion, overall.contrast, worst.contrast, len(tested), worst.material, resolved)
+    return _TestedAssertion(assertion, overall.contrast, worst.contrast, len(tested), worst.material, resolved)
 
 
 def _worst(tested: Sequence[_Stratum], least: float, config: CompareConfig) -> _Stratum:
@@ -209,7 +209,7 @@ def _worst(tested: Sequence[_Stratum], least: float, config: CompareConfig) -> _
     return best if low(best) > enough else overall
 
 
-def _is_material(metric: str, calls: Calls, setting: Setting) -> bool:
+def _is_material(metric: str, calls: AnnotatedCalls, setting: AssertionSetting) -> bool:
     """Return whether calls cost a share of a run, at some point, that is worth reporting on."""
     whole = setting.whole.get(metric)
     if whole is None:
@@ -262,7 +262,7 @@ def _contrast(levels: RunLevels, learnt: Levels | None, effect: float, parts: Se
     )
 
 
-def _strata(annotation: Annotation, calls: Calls, setting: Setting) -> Iterator[_Stratum]:
+def _strata(annotation: Annotation, calls: AnnotatedCalls, setting: AssertionSetting) -> Iterator[_Stratum]:
     """Yield each scope and each workload point that is material, where there are several.
 
     What the annotation misses there without any change is not known, only how much it does so on average: `misfit`, in full.
@@ -281,7 +281,7 @@ def _strata(annotation: Annotation, calls: Calls, setting: Setting) -> Iterator[
         yield _Stratum(name, part, _contrast(levels, learnt, own.mean - (learnt.mean if learnt else 0.0), errors), True)
 
 
-def _parts(annotation: Annotation, calls: Calls, points: Sequence[Point]) -> Iterator[tuple[str, Bools]]:
+def _parts(annotation: Annotation, calls: AnnotatedCalls, points: Sequence[Point]) -> Iterator[tuple[str, Bools]]:
     scopes = blocks(annotation)
     if len(scopes) > 1:
         for block in scopes:
@@ -311,7 +311,7 @@ def _distance(transformed: Floats) -> float:
     return float(max((np.arange(1, n + 1) / n - ordered).max(), (ordered - np.arange(n) / n).max()))
 
 
-def _outliers(annotation: Annotation, calls: Calls, levels: RunLevels, seed: int) -> float:
+def _outliers(annotation: Annotation, calls: AnnotatedCalls, levels: RunLevels, seed: int) -> float:
     """Return the share of calls that lie as far above the level of their run as outliers do that no annotation is learnt from."""
     from scipy.special import ndtr
 
@@ -320,7 +320,7 @@ def _outliers(annotation: Annotation, calls: Calls, levels: RunLevels, seed: int
     return float(np.average(transformed > ndtr(OUTLIER), weights=calls.weight))
 
 
-def _within(annotation: Annotation, calls: Calls) -> tuple[Bools, Outside | None]:
+def _within(annotation: Annotation, calls: AnnotatedCalls) -> tuple[Bools, Outside | None]:
     """Return which calls (n,) have inputs within the annotated ranges, and what the others are."""
     within = np.ones(len(calls), dtype=bool)
     worst: tuple[int, str] | None = None

@@ -20,11 +20,13 @@ from perfdiff.errors import UsageError
 from perfdiff.models.extrapolation import Forecast, summary
 from perfdiff.models.population import CALLS_OF_BIN, FINE_BINS, WAYS, population
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Floats, FunctionInfo, Ints, Phase, SampleTable, Side
 
 
-def consequences(compared: Recorded | None, budgets: Sequence[CostBudget], recorded: Recorded | None, *, seed: int) -> Consequences:
+def consequences(
+    compared: RecordedExperiment | None, budgets: Sequence[CostBudget], recorded: RecordedExperiment | None, *, seed: int
+) -> Consequences:
     """Return what a comparison means by its budgets, and by what was `recorded` of programs in use; nothing is known where nothing ran."""
     findings = tuple(held(budget, compared, recorded, seed=seed) for budget in budgets)
     if recorded is None:
@@ -35,7 +37,7 @@ def consequences(compared: Recorded | None, budgets: Sequence[CostBudget], recor
         return Consequences(findings, unweighed=str(error))
 
 
-def held(budget: CostBudget, compared: Recorded | None, recorded: Recorded | None, *, seed: int) -> BudgetFinding:
+def held(budget: CostBudget, compared: RecordedExperiment | None, recorded: RecordedExperiment | None, *, seed: int) -> BudgetFinding:
     """Hold head against a budget, by what was compared, and by what was `recorded` in use where it is about that."""
     try:
         low, value, high = summary(_drawn(budget, compared, recorded, seed))
@@ -46,7 +48,7 @@ def held(budget: CostBudget, compared: Recorded | None, recorded: Recorded | Non
     return BudgetFinding(budget, standing, (value, low, high))
 
 
-def _drawn(budget: CostBudget, compared: Recorded | None, recorded: Recorded | None, seed: int) -> Floats:
+def _drawn(budget: CostBudget, compared: RecordedExperiment | None, recorded: RecordedExperiment | None, seed: int) -> Floats:
     """Return what is held against the limit, by draws (d,); raise UsageError where it is not known."""
     if compared is None:
         raise UsageError("nothing was measured", slug="nothing-to-predict")
@@ -67,7 +69,7 @@ def _drawn(budget: CostBudget, compared: Recorded | None, recorded: Recorded | N
     return _anew(table.metrics[metric], table.weight, table.run, table.point, budget, seed)
 
 
-def _subject(budget: CostBudget, compared: Recorded) -> tuple[FunctionInfo | None, str]:
+def _subject(budget: CostBudget, compared: RecordedExperiment) -> tuple[FunctionInfo | None, str]:
     """Return the function, None for runs, and the metric that a budget is about; raise UsageError where that is not clear."""
     if budget.subject in (RUN, f"{RUN}.time"):
         info, metric = None, TIME
@@ -84,7 +86,7 @@ def _subject(budget: CostBudget, compared: Recorded) -> tuple[FunctionInfo | Non
     return info, metric
 
 
-def _calls(compared: Recorded, info: FunctionInfo, metric: str) -> SampleTable:
+def _calls(compared: RecordedExperiment, info: FunctionInfo, metric: str) -> SampleTable:
     """Return head's calls with a metric; raise UsageError where none were recorded."""
     for load in (compared.samples, compared.counts):
         table = load(info.id, Side.HEAD)
@@ -95,7 +97,7 @@ def _calls(compared: Recorded, info: FunctionInfo, metric: str) -> SampleTable:
     )
 
 
-def _of_runs(budget: CostBudget, compared: Recorded, seed: int) -> Iterator[Floats]:
+def _of_runs(budget: CostBudget, compared: RecordedExperiment, seed: int) -> Iterator[Floats]:
     """Yield the draws of each point's plain runs of head; raise UsageError where there are too few."""
     runs = [run for run in compared.experiment.runs if run.phase is Phase.PLAIN and run.side is Side.HEAD]
     by_point = {point: [run.took_ns for run in runs if run.point == point] for point in {run.point for run in runs}}
@@ -134,7 +136,7 @@ def _statistic_of(forecast: Forecast, quantile: float | None) -> Floats:
 
 
 def _in_use(  # noqa: PLR0913, PLR0917 (a cost, and what it is known by)
-    budget: CostBudget, compared: Recorded, info: FunctionInfo, metric: str, recorded: Recorded, seed: int
+    budget: CostBudget, compared: RecordedExperiment, info: FunctionInfo, metric: str, recorded: RecordedExperiment, seed: int
 ) -> Floats:
     """Return a cost of head at the inputs of recorded calls, by draws of runs and of what head's annotation does not know (d,)."""
     meant, _ = named(budget.subject, recorded.experiment.functions)

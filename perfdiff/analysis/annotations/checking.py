@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS
-from perfdiff.analysis.annotations.assertion import Assertion, Case, Setting, check
+from perfdiff.analysis.annotations.assertion import Assertion, AssertionSetting, Case, check
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.phases import with_phase_as_learnt
-from perfdiff.analysis.series import Checked
+from perfdiff.analysis.series import CheckedAssertions
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.records.metrics import METRICS, metric_of
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import FunctionInfo, SampleTable, Side, Totals
 
 # Where so many functions are slower, and so large a share of them, it is rarely their code.
@@ -25,15 +25,17 @@ _COMMON = 5
 _COMMON_SHARE = 0.8
 
 
-def check_recorded(annotations: Sequence[Annotation], recorded: Recorded, side: Side, config: CompareConfig) -> Checked[Assertion]:
+def check_recorded(
+    annotations: Sequence[Annotation], recorded: RecordedExperiment, side: Side, config: CompareConfig
+) -> CheckedAssertions[Assertion]:
     """Hold one side of what was recorded against annotations; functions are the same where their names are."""
     experiment = recorded.experiment
     called = _called(recorded, side)
     named: dict[str, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
         named[annotation.function].append(annotation)
-    assertions = check(_cases(named, called, recorded, side), Setting(experiment.points, whole_runs(experiment.totals), config))
-    return Checked(
+    assertions = check(_cases(named, called, recorded, side), AssertionSetting(experiment.points, whole_runs(experiment.totals), config))
+    return CheckedAssertions(
         revision=experiment.base if side is Side.BASE else experiment.head,
         assertions=tuple(assertions),
         unannotated=tuple(info.name for name, those in called.items() if name not in named for info in those),
@@ -42,7 +44,7 @@ def check_recorded(annotations: Sequence[Annotation], recorded: Recorded, side: 
     )
 
 
-def _called(recorded: Recorded, side: Side) -> Mapping[str, list[FunctionInfo]]:
+def _called(recorded: RecordedExperiment, side: Side) -> Mapping[str, list[FunctionInfo]]:
     """Return the functions that a side calls, by name."""
     runs = {run.id for run in recorded.experiment.runs if run.side is side}
     totals = recorded.experiment.totals
@@ -57,7 +59,7 @@ def _called(recorded: Recorded, side: Side) -> Mapping[str, list[FunctionInfo]]:
 
 
 def _cases(
-    named: Mapping[str, list[Annotation]], called: Mapping[str, list[FunctionInfo]], recorded: Recorded, side: Side
+    named: Mapping[str, list[Annotation]], called: Mapping[str, list[FunctionInfo]], recorded: RecordedExperiment, side: Side
 ) -> Iterator[Case]:
     """Yield each annotation with the calls of its function, one table at a time, or with the reason why there are none."""
     for name, learnt in named.items():
@@ -103,7 +105,7 @@ def whole_runs(totals: Totals) -> dict[str, dict[int, float]]:
     return whole
 
 
-def _absence(function: str, recorded: Recorded) -> Claim:
+def _absence(function: str, recorded: RecordedExperiment) -> Claim:
     """Return why nothing was recorded of a function."""
     reasons = [skipped.reason for skipped in recorded.experiment.skipped if skipped.name == function]
     if reasons:

@@ -9,17 +9,17 @@ from dataclasses import replace
 import numpy as np
 
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, USUAL, annotate, telling
-from perfdiff.analysis.annotations.assertion import Assertion, Setting, check
+from perfdiff.analysis.annotations.assertion import Assertion, AssertionSetting, check
 from perfdiff.analysis.annotations.checking import calls_against, whole_runs
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.series import Cost, Entry, History, Standing, Step
+from perfdiff.analysis.series import ChangePoint, Cost, FunctionHistory, RevisionEntry, Standing
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.profile import calls_of
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import PHASE, STEADY_CODE, Annotation
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.relay import Handover, Relay
 from perfdiff.records.schema import FunctionInfo, Note, Revision, SampleTable, Side
 
@@ -27,7 +27,7 @@ SAME_CALLS = 0.01  # where threads share work, the calls of a run vary a little
 ELSEWHERE = claim("recorded-elsewhere")
 
 # A revision with what was recorded of it, or the reason why there is nothing.
-Recording = tuple[Revision, Recorded | str]
+Recording = tuple[Revision, RecordedExperiment | str]
 
 
 def history(  # noqa: PLR0913 (what is followed, through what, and how it is judged)
@@ -38,7 +38,7 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
     config: CompareConfig,
     *,
     relay: Relay | None = None,
-) -> History:
+) -> FunctionHistory:
     """Return the history of the function of this name, that of `file` where a revision has several.
 
     Each revision is held against the annotation of the one that began the current level, not against its neighbour, so that many small
@@ -60,7 +60,7 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
         moved.append(levels.moved)
     reference = _reference(entries)
     timed = any(metric_of(metric).unit == "ns" for entry in entries for metric in entry.costs)
-    return History(
+    return FunctionHistory(
         function=function,
         file=file,
         entries=tuple(_at(entry, reference, config, by) for entry, by in zip(entries, moved, strict=True)),
@@ -71,11 +71,11 @@ def history(  # noqa: PLR0913 (what is followed, through what, and how it is jud
     )
 
 
-def _entry(revision: Revision, recording: Recorded | str, function: str, file: str, levels: _Levels) -> Entry:
+def _entry(revision: Revision, recording: RecordedExperiment | str, function: str, file: str, levels: _Levels) -> RevisionEntry:
     if isinstance(recording, str):
-        return Entry(revision, reason=claim("given", reason=recording))
+        return RevisionEntry(revision, reason=claim("given", reason=recording))
     info = _named(function, file, recording)
-    return Entry(revision, reason=info) if isinstance(info, Claim) else levels.entry(revision, info, recording)
+    return RevisionEntry(revision, reason=info) if isinstance(info, Claim) else levels.entry(revision, info, recording)
 
 
 def notes_of(relay: Relay | None, *, timed: bool) -> tuple[Note | Claim, ...]:
@@ -96,7 +96,7 @@ def _telling(function: str, file: str, recordings: Sequence[Recording]) -> list[
     return [metric for metric in USUAL if metric in present]
 
 
-def _named(function: str, file: str, recorded: Recorded) -> FunctionInfo | Claim:
+def _named(function: str, file: str, recorded: RecordedExperiment) -> FunctionInfo | Claim:
     """Return the function in what was recorded, or why it is not there."""
     same = [info for info in recorded.experiment.functions if info.name == function]
     here = [info for info in same if info.file == file] or same
@@ -124,18 +124,18 @@ class _Levels:
         self._calls: float | None = None
         self.moved: _Moved = {}
 
-    def entry(self, revision: Revision, info: FunctionInfo, recorded: Recorded) -> Entry:
+    def entry(self, revision: Revision, info: FunctionInfo, recorded: RecordedExperiment) -> RevisionEntry:
         """Annotate one revision and hold it against the current levels, of which it may begin new ones."""
         table = recorded.samples(info.id, Side.BASE)
         calls, before = calls_of(info, recorded), self._calls
         self._calls = before if calls is None else calls
         if table is None or not len(table):
             reason = claim("never-called" if calls is None else "no-calls-kept")
-            return Entry(revision, calls, reason=reason, calls_before=before)
+            return RevisionEntry(revision, calls, reason=reason, calls_before=before)
         learnt = self._annotated(info, table)
         held = self._held([annotation for annotation, _ in self._began.values() if annotation.metric in learnt], table, recorded)
         costs = {metric: self._cost(annotation, held.get(metric), revision) for metric, annotation in learnt.items()}
-        return Entry(revision, calls, costs, calls_before=before)
+        return RevisionEntry(revision, calls, costs, calls_before=before)
 
     def hand_over(self, handover: Handover) -> None:
         """Go on with another machine: what began levels on the one before is replaced by what it costs on this one."""
@@ -156,7 +156,7 @@ class _Levels:
         self.moved = {**self.moved, **{metric: (*self.moved.get(metric, ()), (costs[metric], ours[metric])) for metric in common}}
         self._calls = calls_of(after[0], after[2])
 
-    def _found(self, recorded: Recorded | None) -> tuple[FunctionInfo, SampleTable, Recorded] | None:
+    def _found(self, recorded: RecordedExperiment | None) -> tuple[FunctionInfo, SampleTable, RecordedExperiment] | None:
         """Return the function in what was recorded, with its calls; None where it is not there."""
         info = _named(self._function, self._file, recorded) if recorded else None
         if recorded is None or not isinstance(info, FunctionInfo):
@@ -168,9 +168,9 @@ class _Levels:
         learnt = annotate(info.name, thinned(table, MOST_ROWS), self._metrics, seed=self._config.seed)
         return {annotation.metric: annotation for annotation in learnt}
 
-    def _held(self, began: Sequence[Annotation], table: SampleTable, recorded: Recorded) -> dict[str, Assertion]:
+    def _held(self, began: Sequence[Annotation], table: SampleTable, recorded: RecordedExperiment) -> dict[str, Assertion]:
         """Hold calls against the annotations of levels."""
-        setting = Setting(recorded.experiment.points, whole_runs(recorded.experiment.totals), self._config)
+        setting = AssertionSetting(recorded.experiment.points, whole_runs(recorded.experiment.totals), self._config)
         assertions = check([(annotation, calls_against(table, annotation)) for annotation in began], setting)
         return {assertion.annotation.metric: assertion for assertion in assertions}
 
@@ -192,15 +192,15 @@ def _less(annotation: Annotation, held: Assertion) -> Annotation:
     return replace(annotation, levels=replace(annotation.levels, mean=annotation.levels.mean - math.log(sure)))
 
 
-def _step(assertion: Assertion, since: Revision) -> Step | None:
+def _step(assertion: Assertion, since: Revision) -> ChangePoint | None:
     if assertion.standing is Standing.VIOLATED and assertion.worst is not None:
-        return Step(assertion.worst, since, assertion.stratum)
+        return ChangePoint(assertion.worst, since, assertion.stratum)
     if assertion.standing is Standing.FASTER and assertion.overall is not None:
-        return Step(assertion.overall, since)
+        return ChangePoint(assertion.overall, since)
     return None
 
 
-def _reference(entries: Sequence[Entry]) -> dict[str, float]:
+def _reference(entries: Sequence[RevisionEntry]) -> dict[str, float]:
     """Return typical inputs: of each feature that some cost follows, those of the first revision where one does."""
     reference: dict[str, float] = {}
     for entry in entries:
@@ -211,7 +211,7 @@ def _reference(entries: Sequence[Entry]) -> dict[str, float]:
     return reference
 
 
-def _at(entry: Entry, reference: Mapping[str, float], config: CompareConfig, moved: _Moved) -> Entry:
+def _at(entry: RevisionEntry, reference: Mapping[str, float], config: CompareConfig, moved: _Moved) -> RevisionEntry:
     """Return an entry with its costs at the reference input, as the first machine would have them."""
     costs = {}
     for metric, cost in entry.costs.items():

@@ -19,7 +19,7 @@ from perfdiff.errors import UsageError
 from perfdiff.models import spread
 from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.models.extrapolation import CostModel, Forecast, learnt, mixed, summary, written
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Floats, FunctionInfo, Phase, SampleTable, Side
 
 TIME = "wall_ns"
@@ -55,7 +55,7 @@ class PredictionRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class PredictedCosts:
     """A prediction by side, None where no scope of a side holds at these inputs; `ratio` is head's expected cost over base's.
 
     `inputs` are those that were given, as they were written, `typical` those that annotations use besides, `ranges` the measured ones. A
@@ -77,7 +77,7 @@ class Predicted:
     makeup: Mapping[Side, Makeup] = field(default_factory=dict)
 
 
-def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Predicted:
+def predicted(recorded: RecordedExperiment, asked: PredictionRequest, *, seed: int) -> PredictedCosts:
     """Predict by what was recorded; raise UsageError where an input is none of what was asked for, or nothing was recorded of it."""
     tables = {side: table for side in recorded.sides if (table := _table(recorded, asked, side)) is not None and len(table)}
     if not tables:
@@ -102,7 +102,7 @@ def predicted(recorded: Recorded, asked: PredictionRequest, *, seed: int) -> Pre
 
 
 def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
-    recorded: Recorded, asked: PredictionRequest, side: Side, forecast: Forecast, given: Sequence[Inputs], seed: int
+    recorded: RecordedExperiment, asked: PredictionRequest, side: Side, forecast: Forecast, given: Sequence[Inputs], seed: int
 ) -> Forecast:
     """Return a cost with the changes: by what runs that were measured take more or less with them, which grows as costs do.
 
@@ -123,7 +123,7 @@ def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
     return forecast.times(float(np.median(then / np.maximum(now, 1.0))))
 
 
-def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, name: str, *, seed: int) -> Predicted:
+def by_annotations(annotations: Sequence[Annotation], asked: PredictionRequest, name: str, *, seed: int) -> PredictedCosts:
     """Predict by the annotation of a function's metric in a file; raise UsageError where it has none, or not with these inputs."""
     by_name = {f"{annotation.function}.{annotation.metric}": annotation for annotation in annotations}
     if (wanted := f"{name}.{asked.metric}") not in by_name:
@@ -156,11 +156,11 @@ def _forecast(model: CostModel, given: Sequence[Inputs], seed: int, version: int
     return mixed(complete) if len(complete) == len(forecasts) else None
 
 
-def _of(models: Mapping[Side, CostModel], given: Sequence[Inputs], asked: PredictionRequest, name: str, seed: int) -> Predicted:
+def _of(models: Mapping[Side, CostModel], given: Sequence[Inputs], asked: PredictionRequest, name: str, seed: int) -> PredictedCosts:
     sides = {side: _forecast(model, given, seed, place) for place, (side, model) in enumerate(models.items())}
     typical = {other: value for model in models.values() for other, value in model.annotation.typical.items() if other not in asked.inputs}
     ranges = {other: ends for model in models.values() for other, ends in model.ranges.items() if other in asked.inputs}
-    return Predicted(name, asked.metric, asked.extent, dict(asked.inputs), typical, ranges, sides)
+    return PredictedCosts(name, asked.metric, asked.extent, dict(asked.inputs), typical, ranges, sides)
 
 
 def _ratio(sides: Mapping[Side, Forecast | None], runs: Mapping[Side, int]) -> Ratio | None:
@@ -175,7 +175,7 @@ def _name(asked: PredictionRequest) -> str:
     return asked.function.name if asked.function else "run"
 
 
-def _table(recorded: Recorded, asked: PredictionRequest, side: Side) -> SampleTable | None:
+def _table(recorded: RecordedExperiment, asked: PredictionRequest, side: Side) -> SampleTable | None:
     """Return the costs to learn from: calls as they were recorded, or runs with their parameters."""
     experiment = recorded.experiment
     if asked.function is not None and not asked.of_run:

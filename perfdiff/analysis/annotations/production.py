@@ -20,13 +20,13 @@ from perfdiff.errors import UsageError
 from perfdiff.models.extrapolation import DRAWS, CostModel, summary
 from perfdiff.models.observations import columns_of
 from perfdiff.models.population import population
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Floats, FunctionInfo, SampleTable, Side
 
 METRIC = "self_ns"
 
 
-def in_use(compared: Recorded | None, recorded: Recorded, *, seed: int) -> InUse:
+def in_use(compared: RecordedExperiment | None, recorded: RecordedExperiment, *, seed: int) -> InUse:
     """Weigh a comparison by recordings of programs in use; raise UsageError where these have no function in common, or no time."""
     if compared is None or len(compared.sides) < len(Side):
         raise UsageError("recordings in use weigh calls that were measured of two versions, and there are none", slug="nothing-to-predict")
@@ -54,7 +54,7 @@ def in_use(compared: Recorded | None, recorded: Recorded, *, seed: int) -> InUse
     return InUse(_ratio(1 + added, runs), tuple(functions), max(1.0 - asked, 0.0), runs)
 
 
-def _pairs(compared: Recorded, recorded: Recorded) -> Iterator[tuple[FunctionInfo, FunctionInfo]]:
+def _pairs(compared: RecordedExperiment, recorded: RecordedExperiment) -> Iterator[tuple[FunctionInfo, FunctionInfo]]:
     """Yield each recorded function with the compared one of its name, and file where several are of one name."""
     by_name: dict[str, list[FunctionInfo]] = {}
     for info in compared.experiment.functions:
@@ -66,7 +66,9 @@ def _pairs(compared: Recorded, recorded: Recorded) -> Iterator[tuple[FunctionInf
             yield info, same[0]
 
 
-def _drawn(compared: Recorded, function: FunctionInfo, calls: SampleTable, share: float, seed: int) -> tuple[FunctionInUse, Floats] | None:
+def _drawn(
+    compared: RecordedExperiment, function: FunctionInfo, calls: SampleTable, share: float, seed: int
+) -> tuple[FunctionInUse, Floats] | None:
     """Return a function in use, and what it adds to all own time, by draws (DRAWS,); None where one side has no calls to learn from."""
     models: dict[Side, CostModel] = {}
     for side in Side:

@@ -10,12 +10,12 @@ from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate
 from perfdiff.analysis.annotations.history import SAME_CALLS, Recording, history, notes_of
 from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.series import History, Step
+from perfdiff.analysis.series import ChangePoint, FunctionHistory
 from perfdiff.analysis.stats.rows import thinned
-from perfdiff.analysis.sums.profile import Line, Profile, profile
+from perfdiff.analysis.sums.profile import Profile, ProfileLine, profile
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.relay import Relay
 from perfdiff.records.schema import Machine, Note, Revision, Side
 
@@ -35,7 +35,7 @@ class Growth:
     self_ns: tuple[float | None, ...]
     calls: tuple[float | None, ...]
     ends: tuple[int, int]
-    history: History
+    history: FunctionHistory
 
     @property
     def ends_ns(self) -> tuple[float | None, float | None]:
@@ -55,7 +55,7 @@ class Growth:
         return self.added_ns > 0 and (more or self.ends_ns[0] is None)
 
     @property
-    def steps(self) -> tuple[tuple[Revision, Step], ...]:
+    def steps(self) -> tuple[tuple[Revision, ChangePoint], ...]:
         """Return the revisions where its own time a call changed."""
         return tuple(
             (entry.revision, step)
@@ -118,7 +118,7 @@ def profiles(
     )
 
 
-def classes(recorded: Recorded, lines: Sequence[Line], config: CompareConfig) -> dict[int, CostClass]:
+def classes(recorded: RecordedExperiment, lines: Sequence[ProfileLine], config: CompareConfig) -> dict[int, CostClass]:
     """Return how a call's time, callees included, grows with the inputs of each of these functions, by number."""
     class_by_function = {}
     for line in lines:
@@ -129,20 +129,16 @@ def classes(recorded: Recorded, lines: Sequence[Line], config: CompareConfig) ->
     return class_by_function
 
 
-def material(revision_profile: Profile) -> tuple[Line, ...]:
+def material(profile: Profile) -> tuple[ProfileLine, ...]:
     """Return the functions whose own time is a share of all that is worth looking at."""
-    return tuple(line for line in revision_profile.lines if revision_profile.share(line) >= POLICY.material)
+    return tuple(line for line in profile.lines if profile.share(line) >= POLICY.material)
 
 
 def _material(by_revision: Sequence[Profile | None]) -> list[tuple[str, str]]:
-    return list(
-        dict.fromkeys(
-            (line.info.name, line.info.file) for revision_profile in by_revision if revision_profile for line in material(revision_profile)
-        )
-    )
+    return list(dict.fromkeys((line.info.name, line.info.file) for profile in by_revision if profile for line in material(profile)))
 
 
-def _profile(recorded: Recorded | None) -> Profile | None:
+def _profile(recorded: RecordedExperiment | None) -> Profile | None:
     return profile(recorded) if recorded else None
 
 
@@ -165,9 +161,5 @@ def _lines(by_revision: Sequence[Profile | None], paces: Mapping[int, _Pace], na
         yield (line.self_ns * faster, line.calls * more) if line else None
 
 
-def _line(revision_profile: Profile | None, name: str, file: str) -> Line | None:
-    return (
-        next((line for line in revision_profile.lines if (line.info.name, line.info.file) == (name, file)), None)
-        if revision_profile
-        else None
-    )
+def _line(profile: Profile | None, name: str, file: str) -> ProfileLine | None:
+    return next((line for line in profile.lines if (line.info.name, line.info.file) == (name, file)), None) if profile else None

@@ -12,7 +12,7 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.annotation import Annotation, CostClass, Trend
-from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, ORIGINS, CorrelationKind, Selection, select
+from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, ORIGINS, CorrelationKind, CorrelationSelection, select
 from perfdiff.models.growth import order
 from perfdiff.models.observations import columns_of, ranks
 from perfdiff.records.schema import Floats, Ints, SampleTable
@@ -25,7 +25,7 @@ DELAYED = 0.01
 _FEWEST_NEIGHBOURS = 30
 
 
-class Reason(StrEnum):
+class SelectionReason(StrEnum):
     """Why the paper's method finds no correlation."""
 
     ANOTHER_FEATURE = "another feature"
@@ -46,9 +46,9 @@ class Selections:
     """
 
     ours: Annotation
-    paper: Selection
+    paper: CorrelationSelection
     error: float
-    reason: Reason | None
+    reason: SelectionReason | None
     why: Claim | None
     paper_misses: tuple[Claim, ...]
     ours_misses: tuple[Claim, ...]
@@ -79,31 +79,31 @@ def _conditions(annotation: Annotation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(condition.feature for scope in annotation.scopes for condition in scope.conditions))
 
 
-def _reason(annotation: Annotation, paper: Selection, table: SampleTable, residuals: Floats) -> tuple[Reason, Claim]:
+def _reason(annotation: Annotation, paper: CorrelationSelection, table: SampleTable, residuals: Floats) -> tuple[SelectionReason, Claim]:
     """Return why no single feature correlates: by our annotation where it explains the costs, else by the order of the calls."""
     if annotation.features and annotation.r2 >= POLICY.most:
         return _by_inputs(annotation, paper, table)
     if share := _state(table, annotation.metric, residuals):
-        return Reason.HIDDEN_STATE, share
+        return SelectionReason.HIDDEN_STATE, share
     if annotation.cost_class is CostClass.MIXTURE:  # its modes lie apart; the paper's clusters part what is spread evenly as well
-        return Reason.MIXTURE, claim("modes-of-no-input", modes=len(annotation.scopes))
-    return Reason.UNKNOWN, claim("nothing-tells")
+        return SelectionReason.MIXTURE, claim("modes-of-no-input", modes=len(annotation.scopes))
+    return SelectionReason.UNKNOWN, claim("nothing-tells")
 
 
-def _by_inputs(annotation: Annotation, paper: Selection, table: SampleTable) -> tuple[Reason, Claim]:
+def _by_inputs(annotation: Annotation, paper: CorrelationSelection, table: SampleTable) -> tuple[SelectionReason, Claim]:
     """Return why the paper's method does not see what an annotation says of the same inputs."""
     inputs, conditions = _inputs(annotation), _conditions(annotation)
     candidates = {feature.name for feature in table.features if not feature.category and feature.origin in ORIGINS}
     if conditions or len(inputs) > 1 or not set(inputs) <= candidates:
         is_one = len(annotation.features) == 1
-        return Reason.ANOTHER_FEATURE, claim("follow-no-parameter" if is_one else "follow-together", features=annotation.features)
+        return SelectionReason.ANOTHER_FEATURE, claim("follow-no-parameter" if is_one else "follow-together", features=annotation.features)
     feature = inputs[0]
     if paper.lowest is not None and paper.lowest[0] == feature and paper.lowest[1] <= -LEAST_PCC:
-        return Reason.FALLING, claim("correlation-falls", feature=feature, correlation=paper.lowest[1])
+        return SelectionReason.FALLING, claim("correlation-falls", feature=feature, correlation=paper.lowest[1])
     delayed = delayed_share(annotation)
     if delayed > 0 or any(scope.trend is not Trend.MEAN for scope in annotation.scopes):
-        return Reason.DELAYS, claim("follow-but-for-delayed", feature=feature, share=max(delayed, 0.001))
-    return Reason.SCATTER, claim("follow-and-scatter", feature=feature)
+        return SelectionReason.DELAYS, claim("follow-but-for-delayed", feature=feature, share=max(delayed, 0.001))
+    return SelectionReason.SCATTER, claim("follow-and-scatter", feature=feature)
 
 
 def _state(table: SampleTable, metric: str, residuals: Floats) -> Claim | None:
@@ -140,7 +140,7 @@ def _between(rank: Floats, run: Ints) -> float:
     return (among - (len(runs) - 1) * within) / (whole + within)
 
 
-def _paper_misses(annotation: Annotation, paper: Selection) -> Iterator[Claim]:
+def _paper_misses(annotation: Annotation, paper: CorrelationSelection) -> Iterator[Claim]:
     """Yield what our annotation says, and the paper's cannot."""
     inputs, conditions = _inputs(annotation), _conditions(annotation)
     if conditions:
@@ -166,7 +166,7 @@ def _paper_misses(annotation: Annotation, paper: Selection) -> Iterator[Claim]:
         yield claim("misses-delayed", share=delayed)
 
 
-def _ours_misses(annotation: Annotation, paper: Selection, error: float) -> Iterator[Claim]:
+def _ours_misses(annotation: Annotation, paper: CorrelationSelection, error: float) -> Iterator[Claim]:
     """Yield what the paper's selection says, and our annotation does not."""
     inputs = _inputs(annotation)
     if paper.feature and paper.pcc is not None and paper.feature not in inputs:

@@ -15,12 +15,12 @@ import numpy as np
 from perfdiff.analysis.annotations.assertion import Assertion
 from perfdiff.analysis.annotations.checking import check_recorded
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.series import Checked, Standing
+from perfdiff.analysis.series import CheckedAssertions, Standing
 from perfdiff.analysis.sums.levelling import edges_of, totals_of
-from perfdiff.config import CompareConfig, Link
+from perfdiff.config import CompareConfig, ServiceLink
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Note, Run, SampleTable, Side, Totals
 
 NS_PER_MS = 1e6
@@ -68,11 +68,11 @@ class Sensitivity:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DelayStep:
     """The annotations at one delay; `answers_a_run` by workload point, where a proxy counted them."""
 
     delay_ms: float
-    checked: Checked[Assertion]
+    checked: CheckedAssertions[Assertion]
     answers_a_run: Mapping[str, float]
 
 
@@ -81,7 +81,7 @@ class Sweep:
     """A revision held against annotations at rising delays of a service; `sensitivities` by falling answers."""
 
     service: str
-    steps: tuple[Step, ...]
+    steps: tuple[DelayStep, ...]
     sensitivities: tuple[Sensitivity, ...]
     notes: tuple[Note | Claim, ...]
 
@@ -101,8 +101,8 @@ class Sweep:
 
 
 def check_worse(
-    annotations: Sequence[Annotation], recorded: Recorded, asked: Sequence[Link], config: CompareConfig
-) -> Checked[Assertion] | Sweep:
+    annotations: Sequence[Annotation], recorded: RecordedExperiment, asked: Sequence[ServiceLink], config: CompareConfig
+) -> CheckedAssertions[Assertion] | Sweep:
     """Hold what was recorded, of services that were worse to reach as `asked`, against annotations: once, or at each delay of a sweep."""
     swept = next((link for link in asked if link.delays_ms), None)
     checked = (
@@ -110,11 +110,11 @@ def check_worse(
         if swept
         else check_recorded(annotations, recorded, recorded.sides[-1], config)
     )
-    notes = told([link for link in asked if not link.delays_ms], recorded.experiment)
+    notes = worse_services([link for link in asked if not link.delays_ms], recorded.experiment)
     return replace(checked, notes=(*notes, *checked.notes))
 
 
-def sweep(annotations: Sequence[Annotation], recorded: Recorded, service: str, parameter: str, config: CompareConfig) -> Sweep:
+def sweep(annotations: Sequence[Annotation], recorded: RecordedExperiment, service: str, parameter: str, config: CompareConfig) -> Sweep:
     """Hold what was recorded against annotations, for each value of the points' `parameter`, a delay in milliseconds."""
     delays = {point.id: float(point.parameters[parameter]) for point in recorded.experiment.points if parameter in point.parameters}
     side = recorded.sides[-1]
@@ -122,12 +122,12 @@ def sweep(annotations: Sequence[Annotation], recorded: Recorded, service: str, p
     for delay in sorted(set(delays.values())):
         part = at_points(recorded, frozenset(point for point, value in delays.items() if value == delay))
         checked = check_recorded(annotations, part, side, config)
-        steps.append(Step(delay, replace(checked, notes=()), _answers_a_run(part.experiment, service, parameter)))
+        steps.append(DelayStep(delay, replace(checked, notes=()), _answers_a_run(part.experiment, service, parameter)))
     notes: tuple[Note | Claim, ...] = (*dict.fromkeys(recorded.experiment.notes), *_unanswered(steps, service))
     return Sweep(service, tuple(steps), tuple(_sensitivities(recorded.experiment, delays, service, parameter, config)), notes)
 
 
-def told(asked: Sequence[Link], experiment: Experiment) -> Iterator[Claim]:
+def worse_services(asked: Sequence[ServiceLink], experiment: Experiment) -> Iterator[Claim]:
     """Yield for each service that is worse to reach how so, and how often the runs asked it."""
     for link in asked:
         counted = [run.services[link.service] for run in experiment.runs if link.service in run.services]
@@ -146,13 +146,13 @@ def told(asked: Sequence[Link], experiment: Experiment) -> Iterator[Claim]:
         )
 
 
-def _unanswered(steps: Sequence[Step], service: str) -> Iterator[Claim]:
+def _unanswered(steps: Sequence[DelayStep], service: str) -> Iterator[Claim]:
     counted = [step for step in steps if step.answers_a_run]
     if counted and not any(sum(step.answers_a_run.values()) for step in counted):
         yield claim("service-not-asked", service=service)
 
 
-def at_points(recorded: Recorded, points: frozenset[int]) -> Recorded:
+def at_points(recorded: RecordedExperiment, points: frozenset[int]) -> RecordedExperiment:
     """Return what was recorded at some workload points alone."""
     whole = recorded.experiment
     runs = tuple(run for run in whole.runs if run.point in points)
@@ -164,11 +164,11 @@ def at_points(recorded: Recorded, points: frozenset[int]) -> Recorded:
         totals=totals_of(whole.totals, run_ids),
         edges=edges_of(whole.edges, run_ids),
     )
-    return Recorded(experiment, _Narrowed(recorded.samples, points))
+    return RecordedExperiment(experiment, _PointSamples(recorded.samples, points))
 
 
 @dataclass(frozen=True, slots=True)
-class _Narrowed:
+class _PointSamples:
     """A loader of the rows of some workload points."""
 
     load: Callable[[int, Side], SampleTable | None]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.blame.changes import ChangeParts
-from perfdiff.analysis.blame.guilt import Attribution, Blame, Extra, Guilt
+from perfdiff.analysis.blame.guilt import Attribution, Blame, ExtraKind, Guilt
 from perfdiff.analysis.blame.links import (
-    Link,
+    BlameLink,
     LinkKind,
     Web,
     behind_inputs,
@@ -41,7 +41,7 @@ class Resample:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CostBreakdown:
     """Extra cost taken apart, with the sums and the ties between functions that it was taken apart by."""
 
     ledger: Ledger
@@ -80,7 +80,7 @@ def attribute(
     run_ns = np.array([ledger.cost_ns(point) for point in ledger.points])
     credit = _credits(ledger, web, parts, proved)
     net, transfers = netted(_by_suspect(blames, ledger, parts, web), credit, web)
-    sure = _with_intervals(net, transfers, credit, Taken(ledger, web, parts), resample)
+    sure = _with_intervals(net, transfers, credit, CostBreakdown(ledger, web, parts), resample)
     noises = sums_noise([its_guilt.family for its_guilt in sure.values()], ledger)
     guilt = {suspect: replace(its_guilt, noise=noise) for (suspect, its_guilt), noise in zip(sure.items(), noises, strict=True)}
     return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
@@ -93,31 +93,31 @@ def unattributed(ledger: Ledger, web: Web) -> Attribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Apportionment:
     """Blames for a part of a function's extra cost, and the `rest` (points,) that has none."""
 
     blames: list[Blame]
     rest: Floats
 
 
-def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], proved: Mapping[int, int]) -> Found:
+def _cost(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], proved: Mapping[int, int]) -> Apportionment:
     """Blame for a different cost at equal inputs: the function itself if it changed, else who is behind its state."""
     nothing = np.zeros(len(parts))
     ns = np.array([part.cost[ledger.place[function]] for part in parts])
     change = web.functions[function].change
     blur = np.array([part.cost_blur[ledger.place[function]] for part in parts])
     if change is Change.ADDED:
-        return Found(_introduced(function, ns, blur, web), nothing)
+        return Apportionment(_introduced(function, ns, blur, web), nothing)
     # Slower in one stratum, yet not in sum, is nothing to put down to anyone.
     if change is not Change.REMOVED and ns.sum() * proved.get(function, 0) <= 0:
-        return Found([], nothing)
-    shown = Shown(function, ns, blur, Extra.COST)
+        return Apportionment([], nothing)
+    shown = VisibleCost(function, ns, blur, ExtraKind.COST)
     makers = behind_some_new_calls(web, function)
     is_new = np.array([_is_partly_new(part, ledger.place[function]) for part in parts], bool) & (ns > 0)
     if not makers or not is_new.any():
         return _spread(_behind_cost(web, function), shown)
     own, new = (_spread(links, shown.at_points(where)) for links, where in ((_behind_cost(web, function), ~is_new), (makers, is_new)))
-    return Found([*own.blames, *new.blames], own.rest + new.rest)
+    return Apportionment([*own.blames, *new.blames], own.rest + new.rest)
 
 
 def _is_partly_new(part: ChangeParts, place: int) -> bool:
@@ -125,12 +125,12 @@ def _is_partly_new(part: ChangeParts, place: int) -> bool:
     return bool(part.calls_base[place] > 0 and part.calls_head[place] > POLICY.partly_new * part.calls_base[place])
 
 
-def _behind_cost(web: Web, function: int) -> list[Link]:
+def _behind_cost(web: Web, function: int) -> list[BlameLink]:
     """Return who is behind a different cost at equal inputs.
 
     A suspect that is only laid out anew is so itself, unless its calls are mostly new, or it does more work: neither is a matter of layout.
     """
-    own = [Link(function, LinkKind.OWN, 1.0)]
+    own = [BlameLink(function, LinkKind.OWN, 1.0)]
     if not web.functions[function].change.is_suspect:
         return behind_state(web, function)
     if function not in web.laid_out_anew:
@@ -145,14 +145,14 @@ def _introduced(function: int, ns: Floats, blur: Floats, web: Web) -> list[Blame
     part = 2 if callers else 1
     own = Blame(function, function, LinkKind.OWN, ns / part, blur / part)
     share = part * max(len(callers), 1)
-    return [own, *(Blame(function, caller, LinkKind.CALLS, ns / share, blur / share, Extra.CALLS, caller=caller) for caller in callers)]
+    return [own, *(Blame(function, caller, LinkKind.CALLS, ns / share, blur / share, ExtraKind.CALLS, caller=caller) for caller in callers)]
 
 
-def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], grown: tuple[Feature, ...]) -> Found:
+def _inputs(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], grown: tuple[Feature, ...]) -> Apportionment:
     """Blame for larger inputs: who passes or stores them; the rest comes from the workload."""
     place = ledger.place[function]
     ns, blur = np.array([part.inputs[place] for part in parts]), np.array([part.inputs_blur[place] for part in parts])
-    return _spread(behind_inputs(web, function, grown) if ns.any() else [], Shown(function, ns, blur, Extra.INPUTS))
+    return _spread(behind_inputs(web, function, grown) if ns.any() else [], VisibleCost(function, ns, blur, ExtraKind.INPUTS))
 
 
 def _beyond_base(function: int, ledger: Ledger, parts: tuple[ChangeParts, ...]) -> Floats:
@@ -164,7 +164,7 @@ def _beyond_base(function: int, ledger: Ledger, parts: tuple[ChangeParts, ...]) 
     return np.array([max(float(part.cost[place]), 0.0) if part.frame.mix[place] > 1 else 0.0 for part in parts])
 
 
-def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], grown: tuple[Feature, ...]) -> Found:
+def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], grown: tuple[Feature, ...]) -> Apportionment:
     """Blame for calls that the function makes more often per call of its own: itself if it changed, else who is behind it.
 
     What stands around a callee decides which calls reach it: one whose decorators changed is itself behind more calls by an unchanged
@@ -174,47 +174,50 @@ def _calls(function: int, ledger: Ledger, web: Web, parts: tuple[ChangeParts, ..
     by_calls = np.array([part.by_calls[:, place] for part in parts])  # (points, callees)
     blur = np.array([part.calls_blur[:, place] for part in parts])
     if web.functions[function].change.is_suspect:
-        links = behind_new_calls(web, function) or [Link(function, LinkKind.CALLS, 1.0)]
+        links = behind_new_calls(web, function) or [BlameLink(function, LinkKind.CALLS, 1.0)]
     else:
         links = behind_inputs(web, function, grown) if grown else behind_state(web, function)
     callees = np.flatnonzero(by_calls.any(axis=0))
     spread = [
         _spread(
-            _behind_calls_of(ledger.ids[i], function, links, web), Shown(ledger.ids[i], by_calls[:, i], blur[:, i], Extra.CALLS, function)
+            _behind_calls_of(ledger.ids[i], function, links, web),
+            VisibleCost(ledger.ids[i], by_calls[:, i], blur[:, i], ExtraKind.CALLS, function),
         )
         for i in callees
     ]
-    return Found([blame for portion in spread for blame in portion.blames], sum((portion.rest for portion in spread), np.zeros(len(parts))))
+    return Apportionment(
+        [blame for portion in spread for blame in portion.blames], sum((portion.rest for portion in spread), np.zeros(len(parts)))
+    )
 
 
-def _behind_calls_of(callee: int, function: int, links: list[Link], web: Web) -> list[Link]:
+def _behind_calls_of(callee: int, function: int, links: list[BlameLink], web: Web) -> list[BlameLink]:
     if web.is_known_to_differ(function) or web.functions[callee].change is not Change.CHANGED:
         return links
     is_behind = is_decorated_anew(web.functions[callee].reasons) or web.functions[function].change.is_suspect
-    return [Link(callee, LinkKind.CALLEE, 1.0)] if is_behind else links
+    return [BlameLink(callee, LinkKind.CALLEE, 1.0)] if is_behind else links
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class VisibleCost:
     """Extra cost where it shows, before anybody is blamed; the fields are those of `Blame`."""
 
     at: int
     ns: Floats
     blur: Floats
-    extra: Extra
+    extra: ExtraKind
     caller: int | None = None
 
-    def at_points(self, where: Bools) -> Shown:
+    def at_points(self, where: Bools) -> VisibleCost:
         """Return what of it shows at some points."""
         return replace(self, ns=np.where(where, self.ns, 0.0), blur=np.where(where, self.blur, 0.0))
 
 
-def _spread(links: Iterable[Link], shown: Shown) -> Found:
+def _spread(links: Iterable[BlameLink], cost: VisibleCost) -> Apportionment:
     blames = [
-        Blame(shown.at, link.suspect, link.kind, shown.ns * link.weight, shown.blur * link.weight, shown.extra, link.through, shown.caller)
+        Blame(cost.at, link.suspect, link.kind, cost.ns * link.weight, cost.blur * link.weight, cost.extra, link.through, cost.caller)
         for link in links
     ]
-    return Found(blames, np.zeros_like(shown.ns) if blames else shown.ns)
+    return Apportionment(blames, np.zeros_like(cost.ns) if blames else cost.ns)
 
 
 def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[ChangeParts, ...], web: Web) -> dict[int, Guilt]:
@@ -234,7 +237,7 @@ def _by_suspect(blames: Iterable[Blame], ledger: Ledger, parts: tuple[ChangePart
 
 def _blur(blames: Iterable[Blame]) -> Floats | float:
     """Return what blames together may be off. Calls that one callee lost and another gained, below the same caller, are off by as much."""
-    calls, others = (sum(blame.blur for blame in blames if (blame.extra is Extra.CALLS) is of_calls) for of_calls in (True, False))
+    calls, others = (sum(blame.blur for blame in blames if (blame.extra is ExtraKind.CALLS) is of_calls) for of_calls in (True, False))
     return np.abs(calls) + others
 
 
@@ -281,14 +284,14 @@ def _credits(ledger: Ledger, web: Web, parts: tuple[ChangeParts, ...], proved: M
 
 
 def _with_intervals(
-    guilt: Mapping[int, Guilt], transfers: Sequence[Transfer], credited: Collection[int], taken: Taken, resample: Resample
+    guilt: Mapping[int, Guilt], transfers: Sequence[Transfer], credited: Collection[int], breakdown: CostBreakdown, resample: Resample
 ) -> dict[int, Guilt]:
     """Return the guilt with its intervals: all of it again in every draw of the blocks."""
-    ledger, parts = taken.ledger, taken.parts
+    ledger, parts = breakdown.ledger, breakdown.parts
     drawn = draw(ledger, [part.frame for part in parts], resample.seed)
     if drawn is None:
         return dict(guilt)
-    ns = {suspect: np.sum([_drawn(blame, taken, drawn) for blame in its_guilt.blames], axis=0) for suspect, its_guilt in guilt.items()}
+    ns = {suspect: np.sum([_drawn(blame, breakdown, drawn) for blame in its_guilt.blames], axis=0) for suspect, its_guilt in guilt.items()}
     left = {function: np.minimum(drawn.cost[:, :, ledger.place[function]], 0.0) for function in credited}
     for transfer in transfers:
         move(ns, left, transfer)
@@ -296,18 +299,18 @@ def _with_intervals(
     return {suspect: replace(its_guilt, interval=interval_by_suspect[suspect]) for suspect, its_guilt in guilt.items()}
 
 
-def _drawn(blame: Blame, taken: Taken, drawn: Drawn) -> Floats:
+def _drawn(blame: Blame, breakdown: CostBreakdown, drawn: Drawn) -> Floats:
     """Return a blame's extra cost in every draw, (draws, points)."""
-    at, width = taken.ledger.place[blame.at], len(taken.ledger.ids)
-    if blame.extra is Extra.INPUTS:
-        return scaled(np.array([part.inputs[at] for part in taken.parts]), blame.ns, drawn.inputs[:, :, at])
-    if blame.extra is Extra.COST or taken.web.functions[blame.at].change is Change.ADDED:
-        return scaled(np.array([part.cost[at] for part in taken.parts]), blame.ns, drawn.cost[:, :, at])
-    caller = taken.ledger.place[blame.caller] if blame.caller else width
-    calls = np.array([part.frame.net[at, caller] for part in taken.parts])
-    most = np.array([part.frame.most[at, caller] for part in taken.parts])
+    at, width = breakdown.ledger.place[blame.at], len(breakdown.ledger.ids)
+    if blame.extra is ExtraKind.INPUTS:
+        return scaled(np.array([part.inputs[at] for part in breakdown.parts]), blame.ns, drawn.inputs[:, :, at])
+    if blame.extra is ExtraKind.COST or breakdown.web.functions[blame.at].change is Change.ADDED:
+        return scaled(np.array([part.cost[at] for part in breakdown.parts]), blame.ns, drawn.cost[:, :, at])
+    caller = breakdown.ledger.place[blame.caller] if blame.caller else width
+    calls = np.array([part.frame.net[at, caller] for part in breakdown.parts])
+    most = np.array([part.frame.most[at, caller] for part in breakdown.parts])
     drawn_ns = np.minimum(drawn.a_call[:, :, at], most) * calls
-    return scaled(np.array([part.by_calls[at, caller] for part in taken.parts]), blame.ns, drawn_ns)
+    return scaled(np.array([part.by_calls[at, caller] for part in breakdown.parts]), blame.ns, drawn_ns)
 
 
 def unattributed_notes(attribution: Attribution) -> Iterator[Claim]:

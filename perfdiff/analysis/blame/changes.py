@@ -10,7 +10,7 @@ from perfdiff.records.schema import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class CostFrame:
     """What stays the same at one workload point when runs are drawn anew; arrays are (f,) in the ledger's order.
 
     `mix` is the factor by which base's cost moves with the inputs, `disjoint` marks functions whose inputs have no equals in base,
@@ -54,7 +54,7 @@ class ChangeParts:
     base: Floats
     head: Floats
     inclusive: Floats
-    frame: Frame
+    frame: CostFrame
     cost: Floats
     inputs: Floats
     by_calls: Floats

@@ -26,7 +26,7 @@ class Interval:
     draws: Floats
 
 
-class Extra(StrEnum):
+class ExtraKind(StrEnum):
     """What extra cost consists of."""
 
     COST = "cost"  # at equal inputs
@@ -47,7 +47,7 @@ class Blame:
     kind: LinkKind
     ns: Floats
     blur: Floats
-    extra: Extra = Extra.COST
+    extra: ExtraKind = ExtraKind.COST
     through: str = ""
     caller: int | None = None
 

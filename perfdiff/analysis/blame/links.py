@@ -40,7 +40,7 @@ class LinkKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class BlameLink:
     """A way from a suspect to where cost shows; `weight` is its part among all suspects behind the same cost, `through` the data."""
 
     suspect: int
@@ -50,7 +50,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class PassedNames:
     """The names of what a suspect passes on: what it writes, or of one that does the same work what changed in its types.
 
     Those are `mentioned` that its changed lines name; `structures` are what they are parts of.
@@ -61,7 +61,7 @@ class Passed:
     mentioned: frozenset[str]
 
     @classmethod
-    def of(cls, names: frozenset[str], words: Collection[str]) -> Passed:
+    def of(cls, names: frozenset[str], words: Collection[str]) -> PassedNames:
         """Return them of `names`, with the `words` of the changed lines."""
         structures = frozenset(_structure(name) for name in names)
         return cls(names, structures, frozenset(name for name in names if name.rsplit(".", 1)[-1] in words))
@@ -98,13 +98,13 @@ class Web:
     laid_out_anew: frozenset[int] = frozenset()
     reading_other_data: frozenset[int] = frozenset()
     texts: Texts = field(init=False, repr=False, compare=False)
-    _passed: dict[int, Passed] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _passed: dict[int, PassedNames] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "texts", Texts(self.functions))
 
     @property
-    def passed(self) -> Mapping[int, Passed]:
+    def passed(self) -> Mapping[int, PassedNames]:
         """Return what each suspect that ran passes on to others, in the order of their ids."""
         if not self._passed:
             for function in sorted(self.functions):
@@ -112,7 +112,7 @@ class Web:
                     info = self.functions[function]
                     culprits = frozenset(map(str, info.culprits))  # a type is named as the data in it are
                     names = culprits if function in self.laid_out_anew else info.writes | culprits
-                    self._passed[function] = Passed.of(names, self.texts.words(function))
+                    self._passed[function] = PassedNames.of(names, self.texts.words(function))
         return self._passed
 
     def suspect(self, function: int) -> bool:
@@ -171,7 +171,7 @@ def reads_other_data(info: FunctionInfo) -> bool:
     return info.change is Change.AFFECTED and bool(info.culprits) and all(culprit.kind is EntityKind.VARIABLE for culprit in info.culprits)
 
 
-def behind_some_new_calls(web: Web, function: int) -> list[Link]:
+def behind_some_new_calls(web: Web, function: int) -> list[BlameLink]:
     """Return who makes the new calls of a function that only reads other data; none of others, nor where such functions make them."""
     if not web.suspect(function) or function not in web.reading_other_data:
         return []
@@ -180,14 +180,14 @@ def behind_some_new_calls(web: Web, function: int) -> list[Link]:
     )
 
 
-def behind_new_calls(web: Web, function: int) -> list[Link]:
+def behind_new_calls(web: Web, function: int) -> list[BlameLink]:
     """Return who makes most of the calls of a function that changed in nothing but, at most, its types' layout; none where few are new."""
     if web.has_new_text(function) or not web.new.is_mostly_new(function):
         return []
     return _weighted(web.new.makers(function, web.has_new_text), LinkKind.CALLED)
 
 
-def behind_state(web: Web, function: int) -> list[Link]:
+def behind_state(web: Web, function: int) -> list[BlameLink]:
     """Return who is behind an unchanged function that costs more at equal inputs, or calls others more often.
 
     Who makes calls that are mostly new first, for that is proved. Then data, the most specific: a suspect that returns what the function
@@ -197,17 +197,17 @@ def behind_state(web: Web, function: int) -> list[Link]:
     return behind_new_calls(web, function) or _by_specific_data(web, function) or _by_structure_or_calls(web, function)
 
 
-def behind_sharing(web: Web, function: int) -> list[Link]:
+def behind_sharing(web: Web, function: int) -> list[BlameLink]:
     """Return who is behind lines that an unchanged function now fetches from other threads or nodes: who placed them, else the nearest."""
     return _shares(_by_data(web, function)) or _by_structure_or_calls(web, function)
 
 
-def _by_specific_data(web: Web, function: int) -> list[Link]:
+def _by_specific_data(web: Web, function: int) -> list[BlameLink]:
     """Return the suspects behind the very data that a function works on, each way weighted by what speaks for it."""
     return _shares([*_returns(web, function), *_by_data(web, function), *_by_memory(web, function)])
 
 
-def _by_structure_or_calls(web: Web, function: int) -> list[Link]:
+def _by_structure_or_calls(web: Web, function: int) -> list[BlameLink]:
     return (
         _by_structure(web, function)
         or _nearest(web, function, web.callees, LinkKind.CALLEE)
@@ -234,7 +234,7 @@ def introducers(web: Web, function: int) -> set[int]:
     return {caller for caller in web.callers.get(function, frozenset()) - {0, function} if web.suspect(caller)}
 
 
-def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[Link]:
+def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[BlameLink]:
     """Return who is behind larger inputs of a function; none where they come from the workload.
 
     Arguments are passed by callers; fields and globals are written by anyone.
@@ -247,12 +247,12 @@ def behind_inputs(web: Web, function: int, grown: Collection[Feature]) -> list[L
     return written or passed if stored else passed or written
 
 
-def _shares(links: Collection[Link]) -> list[Link]:
+def _shares(links: Collection[BlameLink]) -> list[BlameLink]:
     whole = sum(link.weight for link in links)
-    return [Link(link.suspect, link.kind, link.weight / whole, link.through) for link in links]
+    return [BlameLink(link.suspect, link.kind, link.weight / whole, link.through) for link in links]
 
 
-def _returns(web: Web, function: int) -> list[Link]:
+def _returns(web: Web, function: int) -> list[BlameLink]:
     """Return suspects whose values a function gets: it calls them, or unchanged code that calls both hands the value on.
 
     What its callers' callers may hand down to it counts where nobody is nearer, and only of changes that touch what is returned.
@@ -268,7 +268,7 @@ def _returns(web: Web, function: int) -> list[Link]:
     for suspect in suspects:
         touched = POLICY.mentioned if _hands_out_another(web, suspect) else 1.0
         weight = touched * (POLICY.near if suspect in below else 1.0) * (1.0 if web.functions[suspect].writes else POLICY.pure)
-        links.append(Link(suspect, LinkKind.RETURN, weight))
+        links.append(BlameLink(suspect, LinkKind.RETURN, weight))
     return links
 
 
@@ -295,31 +295,31 @@ def _hands_out_another(web: Web, suspect: int) -> bool:
     return _hands_out(web, suspect) and not web.texts.returned(suspect).isdisjoint(web.texts.words(suspect))
 
 
-def _by_memory(web: Web, function: int) -> list[Link]:
+def _by_memory(web: Web, function: int) -> list[BlameLink]:
     """Return suspects that allocate what a function frees, where runs allocate more: their counts are exact. Weights are evidence."""
     if not frees(web.functions[function]):
         return []
     roots = [root for root in web.ran if web.is_root(root)]
     owners = web.new.owners(roots, web.has_new_text, lambda caller: reached(web.callees, caller))
-    return [Link(owner, LinkKind.MEMORY, POLICY.mentioned * POLICY.near) for owner in sorted(owners)]
+    return [BlameLink(owner, LinkKind.MEMORY, POLICY.mentioned * POLICY.near) for owner in sorted(owners)]
 
 
-def _by_data(web: Web, function: int) -> list[Link]:
+def _by_data(web: Web, function: int) -> list[BlameLink]:
     """Return suspects that write exactly what the function reads, weighted by evidence.
 
     A suspect that does the same work on types laid out anew writes the same as before; it cannot make others execute more.
     """
-    shared = _shared(web, function, Passed.exactly, web.functions[function].reads)
-    return [Link(suspect, LinkKind.DATA, weight, _named(shared[suspect])) for suspect, weight in _data_weights(web, function, shared)]
+    shared = _shared(web, function, PassedNames.exactly, web.functions[function].reads)
+    return [BlameLink(suspect, LinkKind.DATA, weight, _named(shared[suspect])) for suspect, weight in _data_weights(web, function, shared)]
 
 
-def _by_structure(web: Web, function: int) -> list[Link]:
+def _by_structure(web: Web, function: int) -> list[BlameLink]:
     """Return suspects that write other parts of the structures that the function reads, weighted by their shares.
 
     Other parts are not what the function reads: suspects that it calls are linked by that instead, the others by the structure.
     """
     wanted = frozenset(_structure(name) for name in web.functions[function].reads)
-    shared = _shared(web, function, Passed.by_structure, wanted)
+    shared = _shared(web, function, PassedNames.by_structure, wanted)
     if not shared:
         return []
     callees = _near(web, function, web.callees)
@@ -333,7 +333,7 @@ def _by_structure(web: Web, function: int) -> list[Link]:
 
 
 def _shared(
-    web: Web, function: int, among: Callable[[Passed, frozenset[str]], frozenset[str]], wanted: frozenset[str]
+    web: Web, function: int, among: Callable[[PassedNames, frozenset[str]], frozenset[str]], wanted: frozenset[str]
 ) -> dict[int, frozenset[str]]:
     """Return what suspects pass on `among` what is wanted of the function's data, by suspect, of those that pass on any."""
     others = web.laid_out_anew if function in web.works_more else frozenset()
@@ -360,7 +360,7 @@ def _named(names: Iterable[str]) -> str:
     return ", ".join(f"`{name}`" for name in sorted(names)[:_MOST_NAMED])
 
 
-def _nearest(web: Web, function: int, steps: Mapping[int, frozenset[int]], kind: LinkKind) -> list[Link]:
+def _nearest(web: Web, function: int, steps: Mapping[int, frozenset[int]], kind: LinkKind) -> list[BlameLink]:
     """Return the nearest suspects along `steps`, through functions that are none; all at the same distance count alike."""
     seen = {function, 0}
     frontier = {function}
@@ -373,13 +373,13 @@ def _nearest(web: Web, function: int, steps: Mapping[int, frozenset[int]], kind:
     return []
 
 
-def _ancestors(web: Web, function: int, kind: LinkKind) -> list[Link]:
+def _ancestors(web: Web, function: int, kind: LinkKind) -> list[BlameLink]:
     return _nearest(web, function, web.callers, kind)
 
 
-def _weighted(weights: Mapping[int, float], kind: LinkKind) -> list[Link]:
+def _weighted(weights: Mapping[int, float], kind: LinkKind) -> list[BlameLink]:
     whole = sum(weights.values())
-    return [Link(suspect, kind, weights[suspect] / whole) for suspect in sorted(weights)]
+    return [BlameLink(suspect, kind, weights[suspect] / whole) for suspect in sorted(weights)]
 
 
 def is_named_in(callee: FunctionInfo, caller: FunctionInfo) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.blame.guilt import Extra, Guilt
+from perfdiff.analysis.blame.guilt import ExtraKind, Guilt
 from perfdiff.analysis.blame.links import Web, are_neighbours, work_moved
 from perfdiff.analysis.blame.moved import moved_through_others
 from perfdiff.analysis.policy import POLICY
@@ -78,7 +78,7 @@ def may_move(web: Web, function: int, other: int) -> bool:
 
 def _by_calls(guilt: Guilt, caller: int, sign: int) -> dict[int, Floats]:
     """Return what a suspect's own calls cost more (`sign` 1) or less (-1), (points,) ns by the function that it calls."""
-    ns_by_callee = {blame.at: blame.ns for blame in guilt.blames if blame.extra is Extra.CALLS and blame.caller == caller}
+    ns_by_callee = {blame.at: blame.ns for blame in guilt.blames if blame.extra is ExtraKind.CALLS and blame.caller == caller}
     return {at: sign * ns for at, ns in ns_by_callee.items() if sign * ns.sum() > 0}
 
 

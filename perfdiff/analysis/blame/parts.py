@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.blame import recursion
-from perfdiff.analysis.blame.changes import ChangeParts, Frame
+from perfdiff.analysis.blame.changes import ChangeParts, CostFrame
 from perfdiff.analysis.blame.moved import mostly_moved, net_by_callee, part_that_remains
 from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.stats.inference import clear_shift
@@ -30,7 +30,7 @@ ROUNDING = 1e-9  # of a cost: smaller parts are floating point, not inputs
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class CostSplit:
     """Extra self cost as its two parts, and the price of a call more, each (…, f) ns; `per_call` is what a call costs on base."""
 
     cost: Floats
@@ -48,7 +48,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     resolution = np.where(parts.price > 0, RESOLUTION_NS, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         inputs_blur = np.where(parts.inputs != 0, np.abs(parts.inputs) * RESOLUTION_NS / parts.per_call, 0.0)
-    outgoing = [_made(book) for book in (before, after)]
+    outgoing = [_outgoing_calls(book) for book in (before, after)]
     a_call, a_call_blur = below(np.array([parts.price, resolution]), frame)
     with np.errstate(divide="ignore", invalid="ignore"):
         call_blur = np.where(a_call > 0, a_call_blur / a_call, 0.0)  # as a part of what a call takes, whatever limits that
@@ -72,7 +72,7 @@ def take_apart(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo]
     )
 
 
-def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> Frame:
+def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], comparisons: Mapping[int, Comparison]) -> CostFrame:
     before, after = ledger.pair(point)
     changes = [functions[function].change for function in ledger.ids]
     added = np.array([change is Change.ADDED for change in changes], dtype=bool)
@@ -80,7 +80,7 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
     numbers = recursion.rings(before, after)
     more = recursion.by_ways(more, numbers, before, after)
     net = net_by_callee(more)
-    return Frame(
+    return CostFrame(
         calls_base=_median(before.calls),
         calls_head=_median(after.calls),
         mix=np.array([comparisons[function].mix.get(point, 1.0) if function in comparisons else 1.0 for function in ledger.ids]),
@@ -100,7 +100,7 @@ def _frame(point: int, ledger: Ledger, functions: Mapping[int, FunctionInfo], co
     )
 
 
-def split(base: Floats, head: Floats, frame: Frame) -> Split:
+def split(base: Floats, head: Floats, frame: CostFrame) -> CostSplit:
     """Split the difference of self costs (…, f) into cost at equal inputs, larger inputs and more calls."""
     calls_base, calls_head = frame.calls_base, frame.calls_head
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -129,17 +129,17 @@ def split(base: Floats, head: Floats, frame: Frame) -> Split:
         price = np.where(more_calls != 0, np.clip(volume / more_calls, 0.0, most), 0.0)
     price = np.where(frame.one_sided, 0.0, np.nan_to_num(price))
     inputs = volume - price * more_calls
-    return Split(cost, np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0), price, per_call)
+    return CostSplit(cost, np.where(np.abs(inputs) > ROUNDING * (base + head), inputs, 0.0), price, per_call)
 
 
-def below(price: Floats, frame: Frame) -> Floats:
+def below(price: Floats, frame: CostFrame) -> Floats:
     """Return what a call of each function costs with all that it calls (…, f), at the `price` of each by itself (…, f)."""
     width = price.shape[-1]
     weights = np.linalg.solve((np.eye(width) - (1 - DAMPING) * frame.rates).T, price.reshape(math.prod(price.shape[:-1]), width).T).T
     return np.asarray(weights.reshape(price.shape), dtype=np.float64)
 
 
-def _a_round(price: Floats, a_call: Floats, frame: Frame) -> Floats:
+def _a_round(price: Floats, a_call: Floats, frame: CostFrame) -> Floats:
     """Return what a call of each function costs with all that it calls outside of its own recursion, (f,), at the `price` by itself."""
     outside = np.where(frame.rings[:, None] == frame.rings[None, :], 0.0, frame.rates)
     return np.asarray(price + a_call @ outside, dtype=np.float64)
@@ -150,7 +150,7 @@ def _median(sums: Floats) -> Floats:
     return medians
 
 
-def _made(book: Book) -> Floats:
+def _outgoing_calls(book: Book) -> Floats:
     """Return how many calls of probed functions each function makes in a run, (f,)."""
     outgoing = np.zeros((len(book.runs), book.calls.shape[1] + 1))
     for (_, caller), calls in book.edges.items():

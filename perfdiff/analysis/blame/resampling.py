@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.blame.changes import Frame
+from perfdiff.analysis.blame.changes import CostFrame
 from perfdiff.analysis.blame.guilt import Interval
 from perfdiff.analysis.blame.parts import below, split
 from perfdiff.analysis.sums.ledger import Book, Ledger
@@ -34,7 +34,7 @@ class Drawn:
     a_call: Floats
 
 
-def draw(ledger: Ledger, frames: Sequence[Frame], seed: int) -> Drawn | None:
+def draw(ledger: Ledger, frames: Sequence[CostFrame], seed: int) -> Drawn | None:
     """Return what the parts are in `DRAWS` drawings of the blocks, or None where there are too few."""
     rng = np.random.default_rng(seed)
     blocks = [_shared_blocks(*ledger.pair(point)) for point in ledger.points]

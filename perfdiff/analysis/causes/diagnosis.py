@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.analysis.blame.guilt import Attribution, Blame, Extra, Guilt
+from perfdiff.analysis.blame.guilt import Attribution, Blame, ExtraKind, Guilt
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.causes.citation import DEPENDENCY, because, cited_lines, citing, depends
 from perfdiff.analysis.causes.outside import (
@@ -42,10 +42,10 @@ from perfdiff.analysis.counts.memory import (
     ordered,
     work,
 )
-from perfdiff.analysis.counts.objects import asked
+from perfdiff.analysis.counts.objects import memory_causes
 from perfdiff.analysis.counts.own_work import work_finding, works_more
 from perfdiff.analysis.counts.suspects import CALLS_OF
-from perfdiff.analysis.findings import Cause, CountFinding, Evidence, MetricFinding
+from perfdiff.analysis.findings import Cause, CauseFigure, CountFinding, MetricFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Ledger
@@ -184,7 +184,7 @@ def _more_calls(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterator
     All that more calls of a function take may be its doing; beside calls that it makes itself, which is seen, others explain no more than
     was put down to them.
     """
-    shown = [blame for blame in guilt.blames if blame.extra is Extra.CALLS]
+    shown = [blame for blame in guilt.blames if blame.extra is ExtraKind.CALLS]
     more = [blame for blame in shown if blame.total_ns > 0]
     gained, whole = sum(blame.total_ns for blame in more), sum(blame.total_ns for blame in shown)
     is_direct = any(blame.kind is LinkKind.CALLS and blame.total_ns > POLICY.telling * guilt.total_ns for blame in more)
@@ -205,15 +205,15 @@ def _by_itself(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
     if blame.at == info.id or (_leads_back(blame.at, info.id, patient) and base and head / base < math.sqrt(runs[1] / max(runs[0], 1.0))):
         run = run_at(patient.attribution.points[place], patient.ledger)
         says = claim("deeper-recursion", function=callee.name, run=run, base=runs[0], head=runs[1], lines=lines)
-        return Cause("deeper-recursion", says, (Evidence(f"calls of {callee.name} a run", *runs),))
+        return Cause("deeper-recursion", says, (CauseFigure(f"calls of {callee.name} a run", *runs),))
     reached = next((place.departures for place in patient.places if place.info.id == blame.at), ())
     if asked := more_queries(reached, callee.name, (base, head), lines):
         return asked
     if not base and not head:
         says = claim("leads-to-calls", function=callee.name, base=runs[0], head=runs[1], lines=lines)
-        return Cause("more-calls", says, (Evidence(f"calls of {callee.name} a run", *runs),))
+        return Cause("more-calls", says, (CauseFigure(f"calls of {callee.name} a run", *runs),))
     says = claim("calls-more", caller=info.name, function=callee.name, base=base, head=head, entering=entering(reached), lines=lines)
-    return Cause("more-calls", says, (Evidence(f"calls of {callee.name}", base, head),))
+    return Cause("more-calls", says, (CauseFigure(f"calls of {callee.name}", base, head),))
 
 
 def _leads_back(callee: int, caller: int, patient: Patient) -> bool:
@@ -241,7 +241,7 @@ def _by_others(patient: Patient, blame: Blame, lines: Claim | None) -> Cause:
         head=runs[1],
         lines=lines,
     )
-    return Cause("more-calls", says, (Evidence(f"calls of {callee} a run", *runs),))
+    return Cause("more-calls", says, (CauseFigure(f"calls of {callee} a run", *runs),))
 
 
 def _own(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterator[Explanation]:
@@ -304,7 +304,7 @@ def _by_counts(patient: Patient, ns: float, lines: Claim | None) -> Iterator[Exp
         more_ns = sum(float(departure.longer_ns.sum()) for departure in longer)
         yield Explanation(min(ns, more_ns), prolonged(patient.info, longer))
     if patient.places:
-        yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in asked(patient.places[0], lines))
+        yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in memory_causes(patient.places[0], lines))
     if works_more(counts):
         return
     for misses in missed_more(counts, patient.config):
@@ -366,7 +366,7 @@ def _grown(metric: str, patient: Patient, lines: Claim | None = None, is_beside:
     base, head = per_call(patient.info.id, metric, patient.ledger)
     at = label_of_most(patient.info.id, metric, patient.ledger)
     says = claim("counter-grew", counter=metric, base=base, head=head, at=at, beside=is_beside, lines=lines)
-    return Cause(_GREW[metric], says, (Evidence(metric, base, head),))
+    return Cause(_GREW[metric], says, (CauseFigure(metric, base, head),))
 
 
 def _also(patient: Patient, causes: list[Cause]) -> Iterator[Cause]:
@@ -400,9 +400,9 @@ def _through_data(patient: Patient, guilt: Guilt, lines: Claim | None) -> Iterat
     for blame in guilt.blames:
         at = attribution.web.functions[blame.at]
         to = claim("named" if at.change.is_suspect else "named-unchanged", name=at.name)
-        if blame.extra is Extra.CALLS or blame.kind is LinkKind.OWN or at.id == info.id:
+        if blame.extra is ExtraKind.CALLS or blame.kind is LinkKind.OWN or at.id == info.id:
             continue
-        if blame.extra is Extra.INPUTS or blame.kind is LinkKind.INPUTS:
+        if blame.extra is ExtraKind.INPUTS or blame.kind is LinkKind.INPUTS:
             cause = Cause("larger-inputs", claim("hands-larger-inputs", through=blame.through, to=to, lines=lines))
         elif blame.kind is LinkKind.RETURN:
             cause = Cause("returned-values", claim("returned-values", to=to, works=_works(patient, at), lines=lines))

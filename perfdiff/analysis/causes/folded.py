@@ -12,11 +12,11 @@ from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.memory import SHARING, MemoryEvidence, contention, is_denser
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.counts.tallies import count_all
-from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding, Verdict
+from perfdiff.analysis.findings import Cause, CauseFigure, FunctionFinding, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger, open_counts
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Experiment, Folded
+from perfdiff.records.schema import Change, Experiment, FoldedFunction
 
 Sharing = Mapping[int, MemoryEvidence]  # folded functions whose threads get in each other's way, with what was counted of them
 
@@ -49,7 +49,7 @@ def _counted_alone(experiment: Experiment) -> Ledger | None:
 
 
 def named(
-    functions: Sequence[FunctionFinding], folded: Sequence[Folded], suspects: Sequence[ExtraWork], sharing: Sharing | None = None
+    functions: Sequence[FunctionFinding], folded: Sequence[FoldedFunction], suspects: Sequence[ExtraWork], sharing: Sharing | None = None
 ) -> list[FunctionFinding]:
     """Return findings in which guilty callers whose own text is the same stand behind the folded function that they are slower through."""
     works = {work.function: work for work in suspects}
@@ -59,7 +59,7 @@ def named(
     return [replace(finding, rank=rank.get(id(finding))) for finding in order]
 
 
-def _once(findings: Sequence[FunctionFinding], folded: Sequence[Folded]) -> list[FunctionFinding]:
+def _once(findings: Sequence[FunctionFinding], folded: Sequence[FoldedFunction]) -> list[FunctionFinding]:
     """Return findings in which a folded function stands once, as behind the caller that comes first, with what it adds in all callers.
 
     The bounds of the sum are the sums of the bounds, which is too wide where callers vary apart.
@@ -84,7 +84,7 @@ def _joined(first: FunctionFinding, other: FunctionFinding) -> FunctionFinding:
 
 
 def _apart(
-    finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork], sharing: Sharing
+    finding: FunctionFinding, folded: Sequence[FoldedFunction], works: Mapping[int, ExtraWork], sharing: Sharing
 ) -> Iterator[FunctionFinding]:
     is_guilty = finding.rank is not None and finding.verdict is Verdict.REGRESSION
     works = {function: work for function, work in works.items() if _explains(work, finding)}
@@ -96,7 +96,9 @@ def _apart(
     fetched = {function: place.counts["hitm"].extra for function, place in sharing.items()} if waiting else {}
     priced = [fetched.get(culprit.info.id, works[culprit.info.id].total_ns if culprit.info.id in works else 1.0) for culprit in guilty]
     for culprit, part in zip(guilty, priced, strict=True):
-        yield _told(finding, culprit, works.get(culprit.info.id), sharing.get(culprit.info.id) if waiting else None, part / sum(priced))
+        yield _folded_finding(
+            finding, culprit, works.get(culprit.info.id), sharing.get(culprit.info.id) if waiting else None, part / sum(priced)
+        )
     names = tuple(culprit.info.name for culprit in guilty)
     reason = claim("slower-through", names=names)
     yield replace(
@@ -118,7 +120,9 @@ def _explains(work: ExtraWork, host: FunctionFinding) -> bool:
     return float(work.dearest_ns.sum()) >= POLICY.material * host.extra_ns
 
 
-def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, waiting: MemoryEvidence | None, part: float) -> FunctionFinding:
+def _folded_finding(
+    host: FunctionFinding, guilty: FoldedFunction, work: ExtraWork | None, waiting: MemoryEvidence | None, part: float
+) -> FunctionFinding:
     """Return the finding on a folded function whose doing a `part` of its caller's extra cost is; `waiting` where that is for others."""
     name, interval = guilty.info.name, host.extra_ci_ns
     obstacle = str(guilty.obstacle) if guilty.obstacle else None
@@ -139,7 +143,7 @@ def _told(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, waiting
     )
 
 
-def _causes(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, waiting: MemoryEvidence | None) -> tuple[Cause, ...]:
+def _causes(host: FunctionFinding, guilty: FoldedFunction, work: ExtraWork | None, waiting: MemoryEvidence | None) -> tuple[Cause, ...]:
     """Return the causes of the host's extra cost as the guilty function's, what it executes more first, and where its own text changed.
 
     That the host depends on what changed is no cause beside the change itself. Before all others comes that it waits for other threads:
@@ -156,7 +160,7 @@ def _causes(host: FunctionFinding, guilty: Folded, work: ExtraWork | None, waiti
     return (citing(causes[0], lines), *causes[1:])
 
 
-def _waiting_behind(finding: FunctionFinding, folded: Sequence[Folded], sharing: Sharing) -> list[Folded]:
+def _waiting_behind(finding: FunctionFinding, folded: Sequence[FoldedFunction], sharing: Sharing) -> list[FoldedFunction]:
     """Return the folded functions that wait for other threads where that is why their caller is slower, those that fetch most first."""
     if finding.info.change is not Change.AFFECTED or SHARING.isdisjoint(cause.name for cause in finding.causes):
         return []
@@ -166,7 +170,7 @@ def _waiting_behind(finding: FunctionFinding, folded: Sequence[Folded], sharing:
     return sorted((fold for fold in held if lines[fold.info.id] >= least), key=lambda fold: -lines[fold.info.id])
 
 
-def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[int, ExtraWork]) -> list[Folded]:
+def _behind(finding: FunctionFinding, folded: Sequence[FoldedFunction], works: Mapping[int, ExtraWork]) -> list[FoldedFunction]:
     """Return the folded functions behind a slower caller, most first: those that execute more, else the only one, or the one called more.
 
     One whose own text changed comes before others that are only affected, by a type's size as a rule, and who makes the calls before who
@@ -190,29 +194,25 @@ def _behind(finding: FunctionFinding, folded: Sequence[Folded], works: Mapping[i
     return [_caller_behind(most, held, finding)] if _more_calls(most) > 0 else []
 
 
-def _caller_behind(called: Folded, held: Sequence[Folded], host: FunctionFinding) -> Folded:
+def _caller_behind(called: FoldedFunction, held: Sequence[FoldedFunction], host: FunctionFinding) -> FoldedFunction:
     """Return the one of `held` that the further calls of `called` come from, `called` itself where none of them makes these.
 
     A caller does if it is called more by about as much itself, or if the host reaches `called` through such callers alone.
     """
-    callers = [
-        function
-        for function in held
-        if called.info.id in function.info.calls and function.info.id not in called.info.calls | {called.info.id}
-    ]
+    callers = [other for other in held if called.info.id in other.info.calls and other.info.id not in called.info.calls | {called.info.id}]
     if called.info.id in host.info.calls:
-        callers = [function for function in callers if _more_calls(function) >= POLICY.most * _more_calls(called)]
+        callers = [other for other in callers if _more_calls(other) >= POLICY.most * _more_calls(called)]
     if not callers:
         return called
-    rest = [function for function in held if function is not called]
+    rest = [other for other in held if other is not called]
     return _caller_behind(max(callers, key=_more_calls), rest, host)
 
 
-def _more_calls(folded: Folded) -> float:
+def _more_calls(folded: FoldedFunction) -> float:
     return sum(folded.head_calls.values()) - sum(folded.base_calls.values())
 
 
 def _counted(work: ExtraWork) -> tuple[Cause, ...]:
-    evidence = tuple(Evidence(counter, base, head) for counter, (base, head) in work.by_counter.items() if head > base)
+    evidence = tuple(CauseFigure(counter, base, head) for counter, (base, head) in work.by_counter.items() if head > base)
     name = "atomic-operations" if "atomics" in work.beyond_rewriting else "more-work"
     return (Cause(name, claim("it-does", does=work.says), evidence),)

@@ -14,7 +14,7 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.library import Departure, method_name
 from perfdiff.analysis.counts.queries import noun, prepares
 from perfdiff.analysis.counts.suspects import CALLS_OF
-from perfdiff.analysis.findings import Cause, Evidence
+from perfdiff.analysis.findings import Cause, CauseFigure
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import per_call_at
@@ -116,10 +116,7 @@ def calling_often(named: Sequence[Departure], own_ns: float = math.inf) -> Claim
         in_run=_in_one_run(first),
         head_ns=first.head_ns,
         is_all=first.head_ns is not None and first.head * first.head_ns > _NEARLY * own_ns,
-        others=tuple(
-            claim("and-calls", name=departure.name, base=departure.base, head=departure.head, instead_of=departure.instead_of)
-            for departure in others
-        ),
+        others=tuple(claim("and-calls", name=call.name, base=call.base, head=call.head, instead_of=call.instead_of) for call in others),
     )
 
 
@@ -158,9 +155,9 @@ def _per_element(departures: Sequence[Departure]) -> bool:
     return len(sent) > 1 and sent.max() >= _SEVERAL * sent.min() and base.max() < _SEVERAL * max(base.min(), 1.0)
 
 
-def _queries_a_call(departures: Sequence[Departure]) -> Evidence:
+def _queries_a_call(departures: Sequence[Departure]) -> CauseFigure:
     same = [departure for departure in departures if departure.point.id == departures[0].point.id]
-    return Evidence("queries a call", sum(departure.base for departure in same), sum(departure.head for departure in same))
+    return CauseFigure("queries a call", sum(departure.base for departure in same), sum(departure.head for departure in same))
 
 
 def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[float, float], lines: Claim | None) -> Cause | None:
@@ -170,8 +167,8 @@ def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[floa
         return None
     sums = _queries_a_call(sent)
     evidence = (
-        Evidence("queries a call", sums.base * calls[0], sums.head * calls[1]),
-        Evidence(f"calls of {callee}", *calls),
+        CauseFigure("queries a call", sums.base * calls[0], sums.head * calls[1]),
+        CauseFigure(f"calls of {callee}", *calls),
     )
     return Cause("more-queries", claim("more-queries", often=asking(sent, callee, calls), lines=lines), evidence)
 
@@ -186,21 +183,16 @@ def prolonged(info: FunctionInfo, departures: Sequence[Departure]) -> Cause:
     """Tell how much longer each call of functions outside takes."""
     named = departures[:TOLD]
     calls = tuple(
-        claim(
-            "call-takes-longer", name=departure.name, at=departure.point.label, base_ns=departure.base_ns, head_ns=departure.head_ns or 0.0
-        )
-        for departure in named
+        claim("call-takes-longer", name=call.name, at=call.point.label, base_ns=call.base_ns, head_ns=call.head_ns or 0.0) for call in named
     )
-    evidence = tuple(
-        Evidence(f"time of {departure.name}, ns a call", departure.base_ns or 0.0, departure.head_ns or 0.0) for departure in named
-    )
+    evidence = tuple(CauseFigure(f"time of {call.name}, ns a call", call.base_ns or 0.0, call.head_ns or 0.0) for call in named)
     return Cause("library-time", claim("library-time", calls=calls, lines=_calls_of(info, named[0].name)), evidence)
 
 
-def _evidence(departure: Departure) -> tuple[Evidence, Evidence]:
+def _evidence(departure: Departure) -> tuple[CauseFigure, CauseFigure]:
     return (
-        Evidence(f"{CALLS_OF}{departure.name}", departure.base, departure.head),
-        Evidence(f"{CALLS_OF}{departure.name} a run", departure.base_run, departure.head_run),
+        CauseFigure(f"{CALLS_OF}{departure.name}", departure.base, departure.head),
+        CauseFigure(f"{CALLS_OF}{departure.name} a run", departure.base_run, departure.head_run),
     )
 
 

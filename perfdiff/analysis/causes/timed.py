@@ -10,7 +10,7 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.firstcall import FirstCalls
 from perfdiff.analysis.compare.waits import Waits
 from perfdiff.analysis.counts.library import Departure
-from perfdiff.analysis.findings import Cause, Evidence, FunctionFinding
+from perfdiff.analysis.findings import Cause, CauseFigure, FunctionFinding
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Change, FunctionInfo
@@ -31,21 +31,20 @@ def one_off(first: FirstCalls | None, least_ns: float, lines: Claim | None) -> I
         later_head_ns=first.later_head_ns,
         lines=lines,
     )
-    yield first.extra_ns, Cause("first-calls", says, (Evidence("self_ns", first.base_ns, first.head_ns),))
+    yield first.extra_ns, Cause("first-calls", says, (CauseFigure("self_ns", first.base_ns, first.head_ns),))
 
 
 def waiting(waits: Waits, departures: Sequence[Departure]) -> Cause:
     """Tell how long a call waits, for the answers of which queries, where it sends some, and what part of the longer time that is."""
-    base_ns = max(0.0, waits.base_ns)
     says = claim(
         "waits-outside",
         queries=tuple(dict.fromkeys(departure.name for departure in departures if departure.is_query and departure.head > 0)),
         at=waits.point,
-        base_ns=base_ns,
+        base_ns=waits.base_ns,
         head_ns=waits.head_ns,
         part=waits.more_ns / waits.extra_ns if waits.extra_ns > waits.more_ns else None,
     )
-    return Cause("waits-outside", says, (Evidence("waiting, ns a call", base_ns, waits.head_ns),))
+    return Cause("waits-outside", says, (CauseFigure("waiting, ns a call", waits.base_ns, waits.head_ns),))
 
 
 def time_only(info: FunctionInfo, counted: Container[str]) -> Cause:

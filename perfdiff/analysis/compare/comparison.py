@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff.analysis.compare.compared import Comparison, StratumContrast, Typical, tested
 from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines, vagueness
-from perfdiff.analysis.compare.mix import OCTAVE, Question, Sides, Yardstick, cost_apart, grown_features, typical_inputs
+from perfdiff.analysis.compare.mix import OCTAVE, MetricQuestion, Sides, Yardstick, cost_apart, grown_features, typical_inputs
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
 from perfdiff.analysis.findings import BLURRED
@@ -35,7 +35,7 @@ BY_MACHINE = ("self_ns", "wall_ns")  # metrics of which is told what single mach
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RunStatistics:
     """A question with what each run of either side says of it, ready to be compared together with other questions.
 
     `runs` (points, k + 3, runs) hold the level of each stratum of the `yardstick`, then the mean of all calls, the same at the point where
@@ -45,7 +45,7 @@ class Asked:
     reporting on.
     """
 
-    question: Question
+    question: MetricQuestion
     yardstick: Yardstick
     material: Bools
     runs: Sides
@@ -60,7 +60,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _StratumRow:
     """A stratum with its runs, as a question of a panel, and what they show."""
 
     stratum: Stratum
@@ -78,7 +78,7 @@ class _Seen:
         return {machine: contrast for machine, contrast in alone.items() if contrast is not None}
 
 
-def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | None:
+def ask(question: MetricQuestion, ledger: Ledger, points: Sequence[Point]) -> RunStatistics | None:
     """Return what runs say of a metric at equal inputs, or None where one side has no values of it.
 
     Each call's cost is divided by base's expected cost at its inputs; a run's statistic is the median over its calls, which
@@ -110,17 +110,17 @@ def ask(question: Question, ledger: Ledger, points: Sequence[Point]) -> Asked | 
         runs.append(np.concatenate([at_points, mean, _only_at(mean, at), mix], axis=1))
     misfit = _misfit(labels[0], ratios[0]) if by_octaves else 0.0
     materials, average = _materials(question, yardstick.masks, ledger), average_of(question.base.function, question.metric, ledger)
-    return Asked(question, yardstick, materials, (runs[0], runs[1]), octaves, misfit, dearest, average)
+    return RunStatistics(question, yardstick, materials, (runs[0], runs[1]), octaves, misfit, dearest, average)
 
 
-def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
+def answer(questions: Sequence[RunStatistics], ledger: Ledger, config: CompareConfig) -> list[Comparison]:
     """Compare the runs of both sides in all questions at once."""
-    if not asked:
+    if not questions:
         return []
-    sides = (np.concatenate([statistics.runs[place] for statistics in asked], axis=1) for place in range(len(Side)))
+    sides = (np.concatenate([statistics.runs[place] for statistics in questions], axis=1) for place in range(len(Side)))
     together = panel(*(ledger.grids[side].runs(values) for side, values in zip(Side, sides, strict=True)))
     row_contrasts, first, comparisons = contrasts(together), 0, []
-    for statistics in asked:
+    for statistics in questions:
         last = first + statistics.runs[0].shape[1]
         compared = _compared(statistics, together, first, row_contrasts[first:last], config)
         comparisons.append(replace(compared, ratio=compared.ratio and as_resolved(compared.ratio, compared, ledger)))
@@ -128,27 +128,29 @@ def answer(asked: Sequence[Asked], ledger: Ledger, config: CompareConfig) -> lis
     return comparisons
 
 
-def _compared(asked: Asked, of: Panel, first: int, row_contrasts: Sequence[Contrast | None], config: CompareConfig) -> Comparison:
+def _compared(
+    statistics: RunStatistics, of: Panel, first: int, row_contrasts: Sequence[Contrast | None], config: CompareConfig
+) -> Comparison:
     """Return the comparison of a question whose rows stand in a panel from `first` on, by the contrasts of these rows."""
     *at_points, mean, at_dearest, mix = row_contrasts
-    if asked.octaves is not None:
+    if statistics.octaves is not None:
         seen = [
-            replace(stratum_row, summary=replace(stratum_row.summary, contrast=_less_sure(stratum_row.summary.contrast, asked.misfit)))
-            for stratum_row in _shown(asked, asked.octaves, 0, contrasts(asked.octaves))
+            replace(stratum_row, summary=replace(stratum_row.summary, contrast=_less_sure(stratum_row.summary.contrast, statistics.misfit)))
+            for stratum_row in _stratum_rows(statistics, statistics.octaves, 0, contrasts(statistics.octaves))
         ]
     else:
-        seen = [*_shown(asked, of, first, at_points)]
-        at = asked.dearest[0] if asked.dearest else ""
+        seen = [*_stratum_rows(statistics, of, first, at_points)]
+        at = statistics.dearest[0] if statistics.dearest else ""
         for row, (point, shown) in enumerate([("", mean), (at, at_dearest)], first + len(at_points)):
             if seen and shown is not None:
                 name = f"{MEAN} at {point}" if point else MEAN
-                everything = Stratum(name, np.ones(len(asked.question.base), bool), np.ones(len(asked.question.head), bool))
-                seen.append(_Seen(everything, of, row, StratumContrast(name, False, shown, asked.is_material(point))))
+                everything = Stratum(name, np.ones(len(statistics.question.base), bool), np.ones(len(statistics.question.head), bool))
+                seen.append(_StratumRow(everything, of, row, StratumContrast(name, False, shown, statistics.is_material(point))))
     strata = tuple(stratum_row.summary for stratum_row in seen)
-    worst = _worst(strata, config, {stratum_row.summary.name: stratum_row.stratum for stratum_row in seen}, asked)
+    worst = _worst(strata, config, {stratum_row.summary.name: stratum_row.stratum for stratum_row in seen}, statistics)
     place = None if worst is None else next(stratum_row for stratum_row in seen if stratum_row.summary is worst)
-    question = asked.question
-    typical = None if place is None else _typical_of(asked, place.stratum)
+    question = statistics.question
+    typical = None if place is None else _typical_of(statistics, place.stratum)
     unseen = question.tables.unseen
     return Comparison(
         function=question.base.function,
@@ -160,28 +162,28 @@ def _compared(asked: Asked, of: Panel, first: int, row_contrasts: Sequence[Contr
         ratio=as_ratio(worst.contrast, config.confidence, tested(strata)) if worst else None,
         p=min(1.0, min((stratum.contrast.p for stratum in strata if stratum.material), default=1.0) * tested(strata)),
         floor=seen[0].floor(config.seed) if seen else math.inf,
-        mix=asked.yardstick.mix,
+        mix=statistics.yardstick.mix,
         mix_ratio=as_ratio(mix, config.confidence) if mix else None,
-        grown=unseen or question.tables.new or grown_features(question, asked.yardstick.mix),
-        disjoint=bool(unseen) or (asked.yardstick.moved and not strata),
+        grown=unseen or question.tables.new or grown_features(question, statistics.yardstick.mix),
+        disjoint=bool(unseen) or (statistics.yardstick.moved and not strata),
         machines=place.by_machine() if place is not None and question.metric in BY_MACHINE else {},
         apart=cost_apart(question),
     )
 
 
-def _shown(asked: Asked, of: Panel, first: int, row_contrasts: Sequence[Contrast | None]) -> Iterator[_Seen]:
+def _stratum_rows(statistics: RunStatistics, of: Panel, first: int, row_contrasts: Sequence[Contrast | None]) -> Iterator[_StratumRow]:
     """Yield what each stratum shows that has runs enough to show anything; in the panel they stand from `first` on."""
-    for place, (stratum, shown) in enumerate(zip(asked.yardstick.strata, row_contrasts, strict=False)):
+    for place, (stratum, shown) in enumerate(zip(statistics.yardstick.strata, row_contrasts, strict=False)):
         if shown is not None:
-            material = bool(asked.material[place])
-            yield _Seen(stratum, of, first + place, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
+            material = bool(statistics.material[place])
+            yield _StratumRow(stratum, of, first + place, StratumContrast(stratum.name, stratum.narrows, shown, material, stratum.point))
 
 
 def _less_sure(shown: Contrast, misfit: float) -> Contrast:
     return replace(shown, error=math.hypot(shown.error, misfit))
 
 
-def _log_ratios(question: Question, expected: Sides) -> Sides | None:
+def _log_ratios(question: MetricQuestion, expected: Sides) -> Sides | None:
     """Return log(cost / expected cost) per call of both sides; NaN where the metric is absent; None where it is on a whole side."""
     least = _least(question.metric)
     ratios = []
@@ -213,7 +215,7 @@ def _misfit(octaves: Ints, ratios: Floats) -> float:
     return math.sqrt(float(np.mean(np.square(middles)))) if middles else 0.0
 
 
-def _is_fine(question: Question) -> bool:
+def _is_fine(question: MetricQuestion) -> bool:
     """Return whether a typical call, on either side, lasts so few steps of the clock that a median would only name a step."""
     if metric_of(question.metric).unit != "ns":
         return False
@@ -223,7 +225,7 @@ def _is_fine(question: Question) -> bool:
     return min(median(cost[np.isfinite(cost)]) for cost in costs) < fine_ns
 
 
-def _mean_costs(question: Question, side: Side, shares: Floats, ledger: Ledger) -> Floats:
+def _mean_costs(question: MetricQuestion, side: Side, shares: Floats, ledger: Ledger) -> Floats:
     """Return the logarithm of the mean cost of a run's calls (points, 1, runs), out of the exact sums, corrected for the input mix.
 
     `shares` are the mean expected costs of its recorded calls. NaN where no sums are kept, and where calls are set apart, which sums have.
@@ -261,7 +263,7 @@ def _only_at(values: Floats, point: int | None) -> Floats:
     return at_point
 
 
-def _materials(question: Question, masks: Sequence[Bools], ledger: Ledger) -> Bools:
+def _materials(question: MetricQuestion, masks: Sequence[Bools], ledger: Ledger) -> Bools:
     """Return which strata, `masks` (k, rows) of either side's table, cost a material share of a run at some point on some side.
 
     All do where no sums are kept, for then nothing can be called immaterial.
@@ -286,7 +288,7 @@ def _whole_run(book: Book, metric: str) -> float:
 
 
 def _worst(
-    summaries: Sequence[StratumContrast], config: CompareConfig, strata: Mapping[str, Stratum], asked: Asked
+    summaries: Sequence[StratumContrast], config: CompareConfig, strata: Mapping[str, Stratum], statistics: RunStatistics
 ) -> StratumContrast | None:
     """Return the stratum that differs most beyond doubt; all calls where none does.
 
@@ -304,7 +306,7 @@ def _worst(
 
     def is_blurred(summary: StratumContrast) -> bool:
         half = summary.contrast.half_width(config.confidence, count)
-        return half > math.log(BLURRED) or (not is_mean(summary.name) and _vagueness(strata[summary.name], asked) > math.log(BLURRED))
+        return half > math.log(BLURRED) or (not is_mean(summary.name) and _vagueness(strata[summary.name], statistics) > math.log(BLURRED))
 
     best = max(summaries, key=beyond)
     if beyond(best) <= 0 or not is_blurred(best):
@@ -313,25 +315,25 @@ def _worst(
     return max(clear, key=beyond, default=best)
 
 
-def _vagueness(stratum: Stratum, asked: Asked) -> float:
+def _vagueness(stratum: Stratum, statistics: RunStatistics) -> float:
     """Return how far from each other the ends lie between which the calls of a stratum have their median (log scale), on the worse side."""
-    ratios = _log_ratios(asked.question, asked.yardstick.expected)
-    if ratios is None or _is_fine(asked.question):
+    ratios = _log_ratios(statistics.question, statistics.yardstick.expected)
+    if ratios is None or _is_fine(statistics.question):
         return 0.0
-    masks, tables = (stratum.base, stratum.head), asked.question.tables.sides
+    masks, tables = (stratum.base, stratum.head), statistics.question.tables.sides
     return max(vagueness(values[mask], table.point[mask]) for values, mask, table in zip(ratios, masks, tables, strict=True))
 
 
-def _typical_of(asked: Asked, stratum: Stratum) -> Typical | None:
+def _typical_of(statistics: RunStatistics, stratum: Stratum) -> Typical | None:
     """Return a typical call of a stratum; of the mean of all calls, at one point or at all, what base's calls cost there on average."""
     if not is_mean(stratum.name):
-        return _typical(asked.question, stratum)
+        return _typical(statistics.question, stratum)
     if stratum.name == MEAN:
-        return Typical(asked.average, {}) if asked.average else None
-    return Typical(asked.dearest[1], {}) if asked.dearest else None
+        return Typical(statistics.average, {}) if statistics.average else None
+    return Typical(statistics.dearest[1], {}) if statistics.dearest else None
 
 
-def _typical(question: Question, stratum: Stratum) -> Typical | None:
+def _typical(question: MetricQuestion, stratum: Stratum) -> Typical | None:
     """Return a typical call of a stratum: the median cost, or the trimmed mean of times near the clock's step; None where none is known."""
     rows = stratum.base
     cost = question.base.metrics[question.metric][rows]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.compare.phases import Phased
+from perfdiff.analysis.compare.phases import PhasedTables
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.middle import median
 from perfdiff.models.warmup import joined
@@ -35,7 +35,7 @@ class FirstCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _FirstCallTimes:
     """What first calls take at one point on one side, later ones on average, and how many threads a run has."""
 
     first_ns: float
@@ -43,11 +43,11 @@ class _Side:
     threads: float
 
 
-def first_calls(of: Phased) -> FirstCalls | None:
+def first_calls(of: PhasedTables) -> FirstCalls | None:
     """Return what first calls cost on both sides: those that warm up, else the very first; None where they or later ones are unknown."""
     warm_up = joined(list(of.warm_up.values()))
     calls = warm_up.calls if warm_up is not None else 1
-    by_point: list[tuple[float, _Side, _Side]] = []
+    by_point: list[tuple[float, _FirstCallTimes, _FirstCallTimes]] = []
     for point in np.intersect1d(of.base.point, of.head.point).tolist():
         before, after = (_side(table, point, calls) for table in of.tables)
         if before is not None and after is not None:
@@ -59,7 +59,7 @@ def first_calls(of: Phased) -> FirstCalls | None:
     return FirstCalls(calls, before.first_ns, after.first_ns, before.later_ns, after.later_ns, sum(extra_ns for extra_ns, *_ in by_point))
 
 
-def _side(table: SampleTable, point: int, calls: int) -> _Side | None:
+def _side(table: SampleTable, point: int, calls: int) -> _FirstCallTimes | None:
     costs = table.metrics.get(METRIC)
     if costs is None:
         return None
@@ -70,4 +70,4 @@ def _side(table: SampleTable, point: int, calls: int) -> _Side | None:
         return None
     of_runs = np.bincount(place, weights=costs[first]) / np.bincount(place)
     threads = len(np.unique(np.column_stack([table.run[first], table.thread[first]]), axis=0)) / len(runs)
-    return _Side(median(of_runs), float(np.average(costs[later], weights=table.weight[later])), threads)
+    return _FirstCallTimes(median(of_runs), float(np.average(costs[later], weights=table.weight[later])), threads)

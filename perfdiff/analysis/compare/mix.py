@@ -117,7 +117,7 @@ class Yardstick:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class MetricQuestion:
     """What is asked: a metric of a function's `tables`, and base's annotation of the metric if one could be fitted."""
 
     metric: str
@@ -265,7 +265,7 @@ def new_arguments(base: SampleTable, head: SampleTable) -> tuple[tuple[Feature, 
     return tuple(arguments), unlike
 
 
-def cost_apart(question: Question) -> dict[int, tuple[float, float]]:
+def cost_apart(question: MetricQuestion) -> dict[int, tuple[float, float]]:
     """Return, per point, the part of head's calls that are set apart, and what one of them costs: the median over runs of their means."""
     apart, alike = question.tables.apart, question.head
     if apart is None:
@@ -292,7 +292,7 @@ def _varies(column: Floats) -> bool:
     return len(finite) > 0 and bool(np.ptp(finite) > 0)
 
 
-def grown_features(question: Question, mix: Mapping[int, float]) -> tuple[Feature, ...]:
+def grown_features(question: MetricQuestion, mix: Mapping[int, float]) -> tuple[Feature, ...]:
     """Return the features of base's annotation whose values moved most where the mix did."""
     if question.annotation is None or all(factor == 1.0 for factor in mix.values()):
         return ()

@@ -21,7 +21,7 @@ _SEVERAL = re.compile(r"first (\d[\d,.]*(?:e\d+)?) calls")
 
 
 @dataclass(frozen=True, slots=True)
-class Phased:
+class PhasedTables:
     """A function's tables of both sides, and how long its calls warm up on each, where they do.
 
     Where they do on either side, calls of both have a feature that tells the phase, which ends where the longer warm-up does: models of
@@ -38,13 +38,13 @@ class Phased:
         return self.base, self.head
 
 
-def phased(base: SampleTable, head: SampleTable) -> Phased:
+def phased(base: SampleTable, head: SampleTable) -> PhasedTables:
     """Tell the phases of two tables apart."""
     warm_ups = {table.side: warm for table in (base, head) if METRIC in table.metrics and (warm := warm_up(table, METRIC)) is not None}
     longest = joined(list(warm_ups.values()))
     if longest is None or not all(_has_both(table, longest.calls) for table in (base, head)):
-        return Phased(base, head, warm_ups)
-    return Phased(_with_phase(base, longest.calls), _with_phase(head, longest.calls), warm_ups)
+        return PhasedTables(base, head, warm_ups)
+    return PhasedTables(_with_phase(base, longest.calls), _with_phase(head, longest.calls), warm_ups)
 
 
 def with_phase(table: SampleTable, *, always: bool = False) -> SampleTable:

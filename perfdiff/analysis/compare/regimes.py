@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.analysis.findings import BorderShift, ModeShift
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrast, false_discovery
-from perfdiff.analysis.stats.runs import Contrast, Group, Pair
+from perfdiff.analysis.stats.runs import Contrast, Group, PointRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, Operator, Scope
 from perfdiff.models.clock import HIDDEN_NS
@@ -76,7 +76,7 @@ def _shares(modes: Sequence[Scope], rows: Observations) -> list[Floats]:
     return list(np.where(whole > 0, counts / np.maximum(whole, 1.0), np.nan))
 
 
-def _pairs(shares: Sequence[Sequence[Floats]], sides: Sequence[Observations], place: int) -> Iterator[Pair]:
+def _pairs(shares: Sequence[Sequence[Floats]], sides: Sequence[Observations], place: int) -> Iterator[PointRuns]:
     """Yield the shares of a mode in base's and head's runs, by workload point."""
     points = [_points(rows) for rows in sides]
     for point in np.intersect1d(points[0], points[1]):
@@ -84,7 +84,7 @@ def _pairs(shares: Sequence[Sequence[Floats]], sides: Sequence[Observations], pl
         for values, of in zip(shares, points, strict=True):
             here = values[place][(of == point) & np.isfinite(values[place])]
             groups.append(Group(here, np.arange(len(here))))
-        yield Pair(*groups)
+        yield PointRuns(*groups)
 
 
 def _points(rows: Observations) -> Ints:

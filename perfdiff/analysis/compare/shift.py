@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff.analysis.compare.regimes import moved_borders, moved_modes
 from perfdiff.analysis.compare.studied import Shift
-from perfdiff.analysis.findings import CoefficientShift, Prediction
+from perfdiff.analysis.findings import CoefficientShift, CostPrediction
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import false_discovery
 from perfdiff.analysis.stats.rows import thinned
@@ -71,14 +71,14 @@ def describe(annotation: Annotation, base: SampleTable, head: SampleTable, *, di
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class JointFit:
     """The interactions version × term of the joint fit, and the p-value of all of them at once."""
 
     shifts: tuple[CoefficientShift, ...]
     p: float
 
 
-def _joint(annotation: Annotation, base: SampleTable, head: SampleTable, config: CompareConfig) -> Joint:
+def _joint(annotation: Annotation, base: SampleTable, head: SampleTable, config: CompareConfig) -> JointFit:
     """Fit base's terms to both sides at once, with version × term interactions and run-clustered covariance.
 
     Rows weigh by 1 / expected cost², as multiplicative noise asks, times Huber's weights. Coefficients of the interactions
@@ -96,7 +96,7 @@ def _joint(annotation: Annotation, base: SampleTable, head: SampleTable, config:
     matrix = np.concatenate([terms, terms * is_head[:, None]], axis=1)
     clusters = len(np.unique(runs))
     if clusters <= matrix.shape[1] or np.linalg.matrix_rank((unit := _unit(matrix)).T @ unit) < matrix.shape[1]:
-        return Joint((), 1.0)
+        return JointFit((), 1.0)
     solution, uncertainty = _clustered(matrix, cost, runs)
     covariance = uncertainty.covariance
     k = terms.shape[1]
@@ -111,7 +111,7 @@ def _joint(annotation: Annotation, base: SampleTable, head: SampleTable, config:
         CoefficientShift(name, float(b), float(b + d), float(d - h), float(d + h), float(each_q))
         for name, b, d, h, each_q in zip(term_names(annotation), solution[:k], shift, half, q, strict=True)
     )
-    return Joint(shifts, float(fdtrc(k, freedom, wald)))
+    return JointFit(shifts, float(fdtrc(k, freedom, wald)))
 
 
 def _unit(matrix: Floats) -> Floats:
@@ -253,7 +253,7 @@ def _moved(annotation: Annotation, table: SampleTable) -> dict[str, float]:
     return moved
 
 
-def _predictions(base: Annotation, head: Annotation, feature: str, *tables: SampleTable) -> tuple[Prediction, ...]:
+def _predictions(base: Annotation, head: Annotation, feature: str, *tables: SampleTable) -> tuple[CostPrediction, ...]:
     """Return both sides' cost at the median and 95th percentile of the inputs, and at 2 and 10 times the latter (trend-prof §4.2)."""
     columns = [columns_of(table).get(feature, np.empty(0)) for table in tables]
     values = np.concatenate([column[np.isfinite(column)] for column in columns])
@@ -264,7 +264,7 @@ def _predictions(base: Annotation, head: Annotation, feature: str, *tables: Samp
     inputs = np.array(sorted({middle, high, 2 * high, 10 * high}))
     costs = (base.predict({feature: inputs}), head.predict({feature: inputs}))
     return tuple(
-        Prediction({feature: float(x)}, max(float(b), 0.0), max(float(h), 0.0), bool(x > largest))
+        CostPrediction({feature: float(x)}, max(float(b), 0.0), max(float(h), 0.0), bool(x > largest))
         for x, b, h in zip(inputs, *costs, strict=True)
     )
 

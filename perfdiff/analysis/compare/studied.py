@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.compare.firstcall import FirstCalls
 from perfdiff.analysis.compare.waits import Waits
-from perfdiff.analysis.findings import BorderShift, CoefficientShift, MetricFinding, ModeShift, Prediction, Ratio
+from perfdiff.analysis.findings import BorderShift, CoefficientShift, CostPrediction, MetricFinding, ModeShift, Ratio
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.warmup import WarmUp
 from perfdiff.records.schema import FunctionInfo, Side
@@ -25,7 +25,7 @@ class Shift:
     head: Annotation
     feature: str | None
     coefficients: tuple[CoefficientShift, ...] = ()
-    predictions: tuple[Prediction, ...] = ()
+    predictions: tuple[CostPrediction, ...] = ()
     crosses: float | None = None
     class_changed: bool = False
     modes: tuple[ModeShift, ...] = ()

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from perfdiff.analysis.compare.compared import Comparison
-from perfdiff.analysis.compare.comparison import Asked, answer, ask, resolved
+from perfdiff.analysis.compare.comparison import RunStatistics, answer, ask, resolved
 from perfdiff.analysis.compare.firstcall import first_calls
 from perfdiff.analysis.compare.judgement import hidden
-from perfdiff.analysis.compare.mix import Question, Tables
-from perfdiff.analysis.compare.phases import Phased
+from perfdiff.analysis.compare.mix import MetricQuestion, Tables
+from perfdiff.analysis.compare.phases import PhasedTables
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.shares import ALLOCATION, PRIMARY, alike_of, small_of, trifles_of
 from perfdiff.analysis.compare.shift import describe
@@ -68,7 +68,7 @@ def _studied(batch: tuple[Sequence[FunctionInfo], Samples], ground: _Ground, tri
     others = sum(name not in ("calls", *DECISIVE) for name in ground.ledger.metrics)
     narrow = replace(ground, only=DECISIVE)
     narrowed = trifles | ground.small.keys()
-    subjects = [_Subject.of(info, samples, narrow if info.id in narrowed else ground) for info in functions]
+    subjects = [_StudySubject.of(info, samples, narrow if info.id in narrowed else ground) for info in functions]
     studies = [_study(subject, compared, samples) for subject, compared in zip(subjects, _comparisons(subjects), strict=True)]
     return [replace(study, untested=others) if study.info.id in narrowed and study.comparisons else study for study in studies]
 
@@ -101,7 +101,7 @@ class Decisive:
             if info.id in self.trifles:
                 self.made[info.id] = Study(info, {}, {}, {}, {}, None, None, {}, untested=len(self._kept))
             else:
-                subjects.append(_Subject.of(info, self._samples, self._ground))
+                subjects.append(_StudySubject.of(info, self._samples, self._ground))
         for subject, compared in zip(subjects, _comparisons(subjects), strict=True):
             self.made[subject.info.id] = replace(_decisive(subject, compared), untested=untested)
 
@@ -134,16 +134,16 @@ def _ground(ledger: Ledger, experiment: Experiment, config: CompareConfig) -> _G
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
-    """A function that is studied on some ground, with its calls; `both` and `found` are None where one side has none."""
+class _StudySubject:
+    """A function that is studied on some ground, with its calls; `both` and `phased` are None where one side has none."""
 
     info: FunctionInfo
     ground: _Ground
-    found: Phased | None
+    phased: PhasedTables | None
     both: Tables | None
 
     @classmethod
-    def of(cls, info: FunctionInfo, samples: Samples, ground: _Ground) -> _Subject:
+    def of(cls, info: FunctionInfo, samples: Samples, ground: _Ground) -> _StudySubject:
         """Return a function with its calls."""
         phased = phased_tables(info.id, samples)
         return cls(info, ground, phased, Tables(*phased.tables, is_same=not info.change.is_suspect) if phased else None)
@@ -158,7 +158,7 @@ class _Subject:
         return {metric: ratio for metric in metrics if (ratio := self.ground.sum_ratio(self.info.id, metric)) is not None}
 
 
-def _decisive(subject: _Subject, comparisons: Mapping[str, Comparison]) -> Study:
+def _decisive(subject: _StudySubject, comparisons: Mapping[str, Comparison]) -> Study:
     """Return a function's study by the metrics that verdicts rest on."""
     return Study(
         info=subject.info,
@@ -172,12 +172,12 @@ def _decisive(subject: _Subject, comparisons: Mapping[str, Comparison]) -> Study
     )
 
 
-def _study(subject: _Subject, comparisons: Mapping[str, Comparison], samples: Samples) -> Study:
+def _study(subject: _StudySubject, comparisons: Mapping[str, Comparison], samples: Samples) -> Study:
     """Return a function's study; how a suspect's time per run grows is learnt where all metrics are asked for.
 
     What small ones of which one side has none cost, and how the cost functions of others moved, is left to `described`.
     """
-    info, ground, phased = subject.info, subject.ground, subject.found
+    info, ground, phased = subject.info, subject.ground, subject.phased
     totals = subject.totals(METRICS)
     grows = info.change.is_suspect and ground.only is None
     return replace(
@@ -201,12 +201,12 @@ def described(study: Study, samples: Samples, config: CompareConfig) -> Study:
     return replace(study, shifts=_shifts(study.comparisons, *phased.tables, config)) if phased else study
 
 
-def _resolved(subject: _Subject, comparisons: Mapping[str, Comparison]) -> dict[str, bool]:
-    base = subject.found.base if subject.found else None
+def _resolved(subject: _StudySubject, comparisons: Mapping[str, Comparison]) -> dict[str, bool]:
+    base = subject.phased.base if subject.phased else None
     return {metric: resolved(comparison, base) for metric, comparison in comparisons.items()} if base is not None else {}
 
 
-def _comparisons(subjects: Sequence[_Subject]) -> list[dict[str, Comparison]]:
+def _comparisons(subjects: Sequence[_StudySubject]) -> list[dict[str, Comparison]]:
     """Return the comparisons of each function's metrics, those that are learnt first.
 
     Small functions are first compared within points, as runs have the same inputs there. They are learnt only where that leaves room for a
@@ -222,7 +222,7 @@ def _comparisons(subjects: Sequence[_Subject]) -> list[dict[str, Comparison]]:
     return comparisons
 
 
-def _must_be_learnt(subject: _Subject, comparisons: Mapping[str, Comparison]) -> bool:
+def _must_be_learnt(subject: _StudySubject, comparisons: Mapping[str, Comparison]) -> bool:
     """Return whether the comparisons of a small function within points leave its inputs a say."""
     ground, own = subject.ground, comparisons.get(PRIMARY)
     if subject.both is None:
@@ -233,9 +233,9 @@ def _must_be_learnt(subject: _Subject, comparisons: Mapping[str, Comparison]) ->
     return differs and subject.info.id not in ground.alike and moved_inputs(*subject.both.sides)
 
 
-def _compared(subjects: Sequence[_Subject], earlier: Sequence[Mapping[str, Comparison]]) -> list[dict[str, Comparison]]:
+def _compared(subjects: Sequence[_StudySubject], earlier: Sequence[Mapping[str, Comparison]]) -> list[dict[str, Comparison]]:
     """Return the comparisons of functions' metrics, all answered at once; `earlier` ones are asked again only where they are learnt."""
-    asked = [_asked(subject, before) for subject, before in zip(subjects, earlier, strict=True)]
+    asked = [_questions(subject, before) for subject, before in zip(subjects, earlier, strict=True)]
     if not asked:
         return []
     ground = subjects[0].ground
@@ -243,9 +243,9 @@ def _compared(subjects: Sequence[_Subject], earlier: Sequence[Mapping[str, Compa
     return [{**before, **{metric: next(answers) for metric in by_metric}} for by_metric, before in zip(asked, earlier, strict=True)]
 
 
-def _asked(subject: _Subject, earlier: Mapping[str, Comparison]) -> dict[str, Asked]:
+def _questions(subject: _StudySubject, earlier: Mapping[str, Comparison]) -> dict[str, RunStatistics]:
     ground, both = subject.ground, subject.both
-    asked: dict[str, Asked] = {}
+    asked: dict[str, RunStatistics] = {}
     if both is None:
         return asked
     few = thinned(both.base, FIT_ROWS)  # once, so that all metrics are learnt from the same rows
@@ -256,7 +256,7 @@ def _asked(subject: _Subject, earlier: Mapping[str, Comparison]) -> dict[str, As
             annotation = _learn(metric, few, asked.get(PRIMARY), subject.info.name, ground)
             if annotation is None and metric in earlier:
                 continue
-            question = ask(Question(metric, both, annotation), ground.ledger, ground.points)
+            question = ask(MetricQuestion(metric, both, annotation), ground.ledger, ground.points)
             if question is not None:
                 asked[metric] = question
     return asked
@@ -293,7 +293,7 @@ def _present(table: SampleTable, metric: str) -> bool:
     return bool(np.isfinite(table.metrics[metric]).any())
 
 
-def _learn(metric: str, base: SampleTable, own: Asked | None, function: str, ground: _Ground) -> Annotation | None:
+def _learn(metric: str, base: SampleTable, own: RunStatistics | None, function: str, ground: _Ground) -> Annotation | None:
     """Return base's annotation of a metric, or None where the comparison needs none; `own` is what is asked of own time."""
     if metric == "wall_ns" and own is not None and own.question.annotation is not None and same_cost([base]):
         return replace(own.question.annotation, metric=metric)

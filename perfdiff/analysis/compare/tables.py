@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff.analysis.compare.clocks import clocks
 from perfdiff.analysis.compare.mix import members
-from perfdiff.analysis.compare.phases import Phased, phased
+from perfdiff.analysis.compare.phases import PhasedTables, phased
 from perfdiff.analysis.stats.inference import clear_shifts
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.config import CompareConfig
@@ -32,7 +32,7 @@ def both_tables(function: int, samples: Samples) -> tuple[SampleTable, SampleTab
     return without_features(base, no_inputs), without_features(head, no_inputs)
 
 
-def phased_tables(function: int, samples: Samples) -> Phased | None:
+def phased_tables(function: int, samples: Samples) -> PhasedTables | None:
     """Return a function's tables of both sides as `both_tables` does, with the phases of its calls."""
     tables = both_tables(function, samples)
     return None if tables is None else phased(*tables)

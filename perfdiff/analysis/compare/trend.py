@@ -80,7 +80,7 @@ def _parameters(points: Sequence[Point]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class CountGrowth:
     """How the counts of a run grow, and how many there are at the point where they are most."""
 
     growth: CostClass
@@ -96,7 +96,7 @@ class RunCounts:
     points: Sequence[Point]
     seed: int
 
-    def work(self, functions: Sequence[int], side: Side, metric: str) -> Work | None:
+    def work(self, functions: Sequence[int], side: Side, metric: str) -> CountGrowth | None:
         """Return how what some functions count in a run grows, at the points where the first one ran; None where these cannot tell it."""
         if any(function not in self.counted.place for function in functions):
             return None
@@ -109,7 +109,7 @@ class RunCounts:
         sums = [_Sums(point, book.runs, book.other[metric][:, columns].sum(axis=1)) for point, book in zip(chosen, books, strict=True)]
         learnt = fit(_table(sums, side, functions[0], features, metric), metric, seed=self.seed)
         most = max(sums, key=lambda point_sums: median(point_sums.costs))
-        return Work(learnt.cost_class, most.point.id, median(most.costs))
+        return CountGrowth(learnt.cost_class, most.point.id, median(most.costs))
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,10 +50,14 @@ def _at(point: Point, base: SampleTable, head: SampleTable) -> Waits | None:
 
 
 def _runs(table: SampleTable, point: int) -> tuple[Floats, Floats]:
-    """Return how long a call waits, and takes, in the median of each run of a point (r,)."""
+    """Return how long a call waits, and takes, in the median of each run of a point (r,).
+
+    Clocks of CPU time may say more than a call took: that is no wait, and less of it in head no longer one.
+    """
     wall, cpu = table.metrics["wall_ns"], table.metrics["cpu_ns"]
     waited = wall - cpu - np.nan_to_num(table.metrics.get("lock_wait_ns", np.zeros(len(table))))
     timed = (table.point == point) & np.isfinite(waited)
     runs = np.unique(table.run[timed])
     rows = [timed & (table.run == run) for run in runs]
-    return np.array([np.median(waited[of_run]) for of_run in rows]), np.array([np.median(wall[of_run]) for of_run in rows])
+    waits = np.array([max(0.0, np.median(waited[of_run])) for of_run in rows])
+    return waits, np.array([np.median(wall[of_run]) for of_run in rows])

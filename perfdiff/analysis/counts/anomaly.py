@@ -15,12 +15,12 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.ratios import as_ratio
 from perfdiff.analysis.compare.tables import both_tables
-from perfdiff.analysis.counts.scoring import Judged, Scored, Tables, judge_calls, judge_together
+from perfdiff.analysis.counts.scoring import ScoredCalls, ScoredFunction, Tables, judge_calls, judge_together
 from perfdiff.analysis.findings import Anomaly, FunctionFinding, Verdict, Vote
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrast
-from perfdiff.analysis.stats.runs import Contrast, Group, Pair
+from perfdiff.analysis.stats.runs import Contrast, Group, PointRuns
 from perfdiff.config import CompareConfig
 from perfdiff.engines.engine import Engine
 from perfdiff.engines.serial import Serial
@@ -81,26 +81,26 @@ def find_all(
     Of a costly kind, at most `models` are trained: functions share them with those that are alike (AutoPerf §4.3.3).
     """
     if kind not in COSTLY or len(functions) <= models:
-        anomalies = zip(functions, engine.map(_found, functions.values(), config, kind), strict=True)
+        anomalies = zip(functions, engine.map(_anomaly, functions.values(), config, kind), strict=True)
         return {function: anomaly for function, anomaly in anomalies if anomaly is not None}
     judged = judge_together(functions, kind, config, models=models)
     return {function: concluded(scored, config) for function, scored in judged.items()}
 
 
-def _found(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anomaly | None:
+def _anomaly(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anomaly | None:
     return find(*tables, config, kind=kind)
 
 
-def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
+def concluded(scored: ScoredFunction, config: CompareConfig) -> Anomaly:
     """Return what scored calls say of a function."""
-    tested = _tested(judged)
-    shares = [float(side.anomalous(judged.threshold).mean()) for side in judged.sides]
-    runs = [len(np.unique(side.table.run)) for side in judged.sides]
+    tested = _tested(scored)
+    shares = [float(side.anomalous(scored.threshold).mean()) for side in scored.sides]
+    runs = [len(np.unique(side.table.run)) for side in scored.sides]
     return Anomaly(
-        detector=judged.kind,
-        threshold=judged.threshold.value,
-        normal=judged.threshold.normal,
-        quantile=judged.threshold.quantile,
+        detector=scored.kind,
+        threshold=scored.threshold.value,
+        normal=scored.threshold.normal,
+        quantile=scored.threshold.quantile,
         anomalous_base=shares[0],
         anomalous_head=shares[1],
         runs_base=runs[0],
@@ -108,36 +108,36 @@ def concluded(judged: Judged, config: CompareConfig) -> Anomaly:
         p=tested.p,
         is_anomalous=tested.is_anomalous,
         open=tested.open,
-        votes=_votes(judged, config),
-        calls=_odd_calls(judged),
-        errors=tuple(run_errors for side in judged.sides for run_errors in _by_run(side, judged.threshold)),
+        votes=_votes(scored, config),
+        calls=_odd_calls(scored),
+        errors=tuple(run_errors for side in scored.sides for run_errors in _by_run(side, scored.threshold)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Tested:
+class _AnomalyTest:
     p: float
     is_anomalous: bool
     open: Claim | None = None
 
 
-def _tested(judged: Judged) -> _Tested:
+def _tested(scored: ScoredFunction) -> _AnomalyTest:
     """Test whether head's runs hold a larger share of anomalous calls than base's held-out runs, over all points and at each alone."""
-    groups = [_shares(side, judged.threshold) for side in judged.sides]
+    groups = [_shares(side, scored.threshold) for side in scored.sides]
     points = sorted(groups[0].keys() & groups[1].keys())
-    pairs = [Pair(groups[0][point], groups[1][point]) for point in points]
+    pairs = [PointRuns(groups[0][point], groups[1][point]) for point in points]
     asked = [pairs] if len(pairs) < 2 else [pairs, *([pair] for pair in pairs)]
-    seen = [contrast for tested_pairs in asked if (contrast := _contrast(tested_pairs, judged)) is not None]
+    seen = [contrast for tested_pairs in asked if (contrast := _contrast(tested_pairs, scored)) is not None]
     enough = [contrast for contrast in seen if min(contrast.runs_base, contrast.runs_head) >= MIN_RUNS]
     if not enough:
         runs = [sum(len(getattr(pair, side).values) for pair in pairs) for side in Side]
-        return _Tested(1.0, is_anomalous=False, open=claim("few-runs-alike", base=runs[0], head=runs[1]))
+        return _AnomalyTest(1.0, is_anomalous=False, open=claim("few-runs-alike", base=runs[0], head=runs[1]))
     p = min(1.0, len(enough) * min((contrast.p for contrast in enough if contrast.effect > 0), default=1.0))
     alarms = [contrast for contrast in enough if len(enough) * contrast.p <= POLICY.evidence and _stands(contrast)]
-    return _Tested(p, bool(alarms))
+    return _AnomalyTest(p, bool(alarms))
 
 
-def _shares(side: Scored, bound: Threshold) -> dict[int, Group]:
+def _shares(side: ScoredCalls, bound: Threshold) -> dict[int, Group]:
     """Return the share of anomalous calls of every run, by point."""
     index = np.unique(side.table.run, return_inverse=True)[1]
     return _by_point(side.table, np.bincount(index, side.anomalous(bound)) / np.bincount(index))
@@ -153,13 +153,13 @@ def _by_point(table: SampleTable, values: Floats) -> dict[int, Group]:
     return {int(point): Group(values[points == point], runs[points == point]) for point in np.unique(points)}
 
 
-def _contrast(pairs: Sequence[Pair], judged: Judged) -> Contrast | None:
+def _contrast(pairs: Sequence[PointRuns], scored: ScoredFunction) -> Contrast | None:
     """Return the difference of shares over runs; its error is at least that of as many independent calls, which equal runs would hide."""
     seen = contrast(pairs)
     if seen is None:
         return None
-    calls = [len(side.errors) for side in judged.sides]
-    anomalous = sum(float(side.anomalous(judged.threshold).sum()) for side in judged.sides)
+    calls = [len(side.errors) for side in scored.sides]
+    anomalous = sum(float(side.anomalous(scored.threshold).sum()) for side in scored.sides)
     share = (anomalous + 0.5) / (sum(calls) + 1.0)
     return replace(seen, error=max(seen.error, math.sqrt(share * (1 - share) * (1 / calls[0] + 1 / calls[1]))))
 
@@ -169,24 +169,24 @@ def _stands(seen: Contrast) -> bool:
     return seen.effect >= POLICY.anomalous and _agree(seen)
 
 
-def _votes(judged: Judged, config: CompareConfig) -> tuple[Vote, ...]:
+def _votes(scored: ScoredFunction, config: CompareConfig) -> tuple[Vote, ...]:
     """Return the counters that anomalous calls of head vote for, each for the one that differs most, by falling share."""
-    head = judged.sides[1]
-    ballots = head.ballots[head.anomalous(judged.threshold)]
-    counts = np.bincount(ballots, minlength=len(judged.counters))
+    head = scored.sides[1]
+    ballots = head.ballots[head.anomalous(scored.threshold)]
+    counts = np.bincount(ballots, minlength=len(scored.counters))
     order = [int(place) for place in np.argsort(-counts, kind="stable")[:SHOWN_VOTES] if counts[place]]
-    return tuple(_vote(judged, place, float(counts[place] / len(ballots)), config) for place in order)
+    return tuple(_vote(scored, place, float(counts[place] / len(ballots)), config) for place in order)
 
 
-def _vote(judged: Judged, place: int, share: float, config: CompareConfig) -> Vote:
-    counter = judged.counters[place]
-    parts = [at for at, name in enumerate(judged.counters) if name in included(counter)]
+def _vote(scored: ScoredFunction, place: int, share: float, config: CompareConfig) -> Vote:
+    counter = scored.counters[place]
+    parts = [at for at, name in enumerate(scored.counters) if name in included(counter)]
     groups, means = [], []
-    for side in judged.sides:
-        usual = np.sum([_usual(judged.sides[0].residuals, side.residuals, at) for at in parts], axis=0)
+    for side in scored.sides:
+        usual = np.sum([_usual(scored.sides[0].residuals, side.residuals, at) for at in parts], axis=0)
         groups.append(_levels(side.table, side.table.metrics[counter], usual))
         means.append((float(usual.mean()), float(side.table.metrics[counter].mean())))
-    seen = contrast([Pair(groups[0][point], groups[1][point]) for point in sorted(groups[0].keys() & groups[1].keys())])
+    seen = contrast([PointRuns(groups[0][point], groups[1][point]) for point in sorted(groups[0].keys() & groups[1].keys())])
     ratio = as_ratio(seen, config.confidence) if seen else None
     return Vote(counter, share, base=means[1][0], head=means[1][1], ratio=ratio)
 
@@ -210,9 +210,9 @@ def _usual(base: Residuals, calls: Residuals, place: int) -> Floats:
     return usual
 
 
-def _odd_calls(judged: Judged) -> tuple[OddCall, ...]:
+def _odd_calls(scored: ScoredFunction) -> tuple[OddCall, ...]:
     """Return the most anomalous calls of head, worst first."""
-    head = judged.sides[1]
+    head = scored.sides[1]
     table = head.table
     order = np.argsort(-head.errors, kind="stable")[:SHOWN_CALLS]
     return tuple(
@@ -223,14 +223,14 @@ def _odd_calls(judged: Judged) -> tuple[OddCall, ...]:
             call=int(table.call[row]),
             inputs={f.name: float(x) for f, x in zip(table.features, table.values[row], strict=True) if np.isfinite(x)},
             error=float(head.errors[row]),
-            counter=judged.counters[int(head.ballots[row])],
+            counter=scored.counters[int(head.ballots[row])],
         )
         for row in order.tolist()
-        if head.errors[row] > judged.threshold.value
+        if head.errors[row] > scored.threshold.value
     )
 
 
-def _by_run(side: Scored, bound: Threshold) -> list[RunErrors]:
+def _by_run(side: ScoredCalls, bound: Threshold) -> list[RunErrors]:
     errors = []
     for run in np.unique(side.table.run).tolist():
         here = side.table.run == run

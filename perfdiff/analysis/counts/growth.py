@@ -27,7 +27,7 @@ EXACT = ("loads",)  # … and what does so without a warm-up, the same in every 
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountSources:
     """What was counted of calls, and of runs, whose times are in the `ledger`; None where no run was counted."""
 
     calls: Samples
@@ -36,7 +36,7 @@ class Counted:
 
 
 def with_counted_growth(
-    functions: Sequence[FunctionFinding], samples: Samples, counted: Counted, config: CompareConfig
+    functions: Sequence[FunctionFinding], samples: Samples, counted: CountSources, config: CompareConfig
 ) -> list[FunctionFinding]:
     """Return findings that tell the growth of counts where these grow faster than time shows: of calls that warm up, and of whole runs."""
     return [
@@ -89,7 +89,7 @@ def _below(function: int, side: Side, ledger: Ledger) -> list[int]:
     return [function, *sorted(reached(called, function))]
 
 
-def _with_growth(finding: FunctionFinding, samples: Samples, counted: Counted, config: CompareConfig) -> FunctionFinding:
+def _with_growth(finding: FunctionFinding, samples: Samples, counted: CountSources, config: CompareConfig) -> FunctionFinding:
     metrics = dict(finding.metrics)
     for side, warm_up in finding.warm_up.items():
         times, counts = (_behind(load(finding.info.id, side), warm_up.calls) for load in (samples, counted.calls))
@@ -101,7 +101,7 @@ def _with_growth(finding: FunctionFinding, samples: Samples, counted: Counted, c
     return replace(finding, metrics=metrics)
 
 
-def _of_runs(metric: MetricFinding, finding: FunctionFinding, counted: Counted) -> MetricFinding:
+def _of_runs(metric: MetricFinding, finding: FunctionFinding, counted: CountSources) -> MetricFinding:
     """Return the growth of runs as that of what they count, where it is faster and counts are a material part of their time.
 
     All that a function calls counts. Where its first calls are much of a run, as many of them cost the same in runs of all sizes.
@@ -117,7 +117,7 @@ def _of_runs(metric: MetricFinding, finding: FunctionFinding, counted: Counted) 
     return replace(grown, class_changed=grown.base.growth is not grown.head.growth)
 
 
-def _by_counts(annotation: Annotation, counters: Sequence[str], function: int, side: Side, counted: Counted) -> Annotation:
+def _by_counts(annotation: Annotation, counters: Sequence[str], function: int, side: Side, counted: CountSources) -> Annotation:
     if counted.runs is None:
         return annotation
     growth, functions = annotation.growth, _below(function, side, counted.ledger)

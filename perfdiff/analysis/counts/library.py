@@ -115,17 +115,17 @@ class Departure:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _SideCalls:
     """One side's runs of a point: calls of each pair of caller and callee per call of the caller, `rates` (p, r), and medians (p,).
 
-    `rate` is that of these, `sums` of the pair's calls in a run, `made` of the caller's. `spans` (p, r) is what one call takes in ns,
-    NaN where none was timed.
+    `rate` is that of these, `sums` of the pair's calls in a run, `own_calls` of the caller itself. `spans` (p, r) is what one call takes in
+    ns, NaN where none was timed.
     """
 
     rates: Floats
     rate: Floats
     sums: Floats
-    made: Floats
+    own_calls: Floats
     spans: Floats
 
     def span(self, pair: int) -> float | None:
@@ -152,7 +152,7 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
     sides = [(_side(base, chosen, columns), _side(head, chosen, columns)) for base, head in books]
     by_function: dict[int, list[Departure]] = {}
     grown = np.array([_grew(base, head, config) for base, head in sides])  # (points, p)
-    extra = np.array([(head.rate - base.rate) * head.made for base, head in sides])
+    extra = np.array([(head.rate - base.rate) * head.own_calls for base, head in sides])
     longer = np.array([_longer(base, head) for base, head in sides])
     for at in range(len(pairs)):
         gained = np.where(grown[:, at], extra[:, at], 0.0)
@@ -178,12 +178,9 @@ def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple
                 head_rates=np.array([head.rate[at] for _, head in sides]),
             )
         )
-    with_predecessors = {
-        function: [_with_predecessor(departure, of_function) for departure in of_function] for function, of_function in by_function.items()
-    }
+    with_predecessors = {function: [_with_predecessor(call, its) for call in its] for function, its in by_function.items()}
     return {
-        function: tuple(sorted(of_function, key=lambda departure: (-departure.dearest_ns.sum(), departure.name)))
-        for function, of_function in with_predecessors.items()
+        function: tuple(sorted(its, key=lambda call: (-call.dearest_ns.sum(), call.name))) for function, its in with_predecessors.items()
     }
 
 
@@ -212,7 +209,7 @@ def _callers(experiment: Experiment) -> Ledger | None:
     return open_counts(replace(experiment, functions=(*experiment.functions, *folded), counts=counts))
 
 
-def _side(book: Book, calls: LibraryCalls, columns: Ints) -> _Side:
+def _side(book: Book, calls: LibraryCalls, columns: Ints) -> _SideCalls:
     """Return one side's calls; `calls.callee` numbers the pairs of caller and callee, `columns` (p,) are the callers' in the book."""
     place = {run.id: at for at, run in enumerate(book.runs)}
     sums, timed, spent = (np.zeros((len(columns), len(place))) for _ in range(3))
@@ -223,10 +220,10 @@ def _side(book: Book, calls: LibraryCalls, columns: Ints) -> _Side:
     own_calls = book.calls[:, columns].T
     rates = np.divide(sums, own_calls, out=np.zeros_like(sums), where=own_calls > 0)
     spans = np.divide(spent, timed, out=np.full_like(spent, np.nan), where=timed > 0)
-    return _Side(rates, np.median(rates, axis=1), np.median(sums, axis=1), np.median(own_calls, axis=1), spans)
+    return _SideCalls(rates, np.median(rates, axis=1), np.median(sums, axis=1), np.median(own_calls, axis=1), spans)
 
 
-def _longer(base: _Side, head: _Side) -> Floats:
+def _longer(base: _SideCalls, head: _SideCalls) -> Floats:
     """Return of each pair (p,) what head's calls take more in a run because each takes longer, 0 where they do not clearly."""
     before, after = (np.where(np.isnan(side.spans), bound, side.spans) for side, bound in ((base, np.inf), (head, -np.inf)))
     clear = after.min(axis=1) > POLICY.library_slower * np.maximum(before.max(axis=1), _LEAST_TIMED_NS)
@@ -235,10 +232,10 @@ def _longer(base: _Side, head: _Side) -> Floats:
     return longer
 
 
-def _grew(base: _Side, head: _Side, config: CompareConfig) -> Floats:
+def _grew(base: _SideCalls, head: _SideCalls, config: CompareConfig) -> Floats:
     """Return of each pair (p,) whether head certainly makes more calls per call; a function that base does not run calls nothing there."""
     exact = (np.ptp(base.rates, axis=1) == 0) & (np.ptp(head.rates, axis=1) == 0)
     apart = (head.rates.min(axis=1) > base.rates.max(axis=1)) & (min(base.rates.shape[1], head.rates.shape[1]) >= RANKED_RUNS)
     least = np.where(exact, POLICY.least_work, config.min_effect)
-    grew: Floats = (exact | apart) & (head.rate > base.rate * (1 + least)) & (head.made > 0)
+    grew: Floats = (exact | apart) & (head.rate > base.rate * (1 + least)) & (head.own_calls > 0)
     return grew

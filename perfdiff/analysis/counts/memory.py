@@ -14,7 +14,7 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.counts.own_work import work_finding
-from perfdiff.analysis.findings import Cause, CountFinding, Evidence
+from perfdiff.analysis.findings import Cause, CauseFigure, CountFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
@@ -149,5 +149,5 @@ def compared(finding: CountFinding) -> dict[str, Fact]:
     return {"base": finding.base, "head": finding.head, "at": finding.point.label}
 
 
-def _evidence(place: MemoryEvidence, counters: tuple[str, ...]) -> tuple[Evidence, ...]:
-    return tuple(Evidence(counter, finding.base, finding.head) for counter in counters if (finding := place.counts.get(counter)))
+def _evidence(place: MemoryEvidence, counters: tuple[str, ...]) -> tuple[CauseFigure, ...]:
+    return tuple(CauseFigure(counter, finding.base, finding.head) for counter in counters if (finding := place.counts.get(counter)))

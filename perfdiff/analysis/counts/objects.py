@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.counts.memory import MemoryEvidence, compared
 from perfdiff.analysis.counts.own_work import work_finding
-from perfdiff.analysis.findings import Cause, CountFinding, Evidence
+from perfdiff.analysis.findings import Cause, CauseFigure, CountFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.models.prices import DEAREST_NS
 
@@ -15,7 +15,7 @@ OBJECTS, BYTES, HEAP, COLLECTIONS, PEAK = "objects", "object_bytes", "heap_bytes
 _MEMORY = (OBJECTS, BYTES, HEAP), (PEAK,)  # what a call asks for, and what it holds of that
 
 
-def asked(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
+def memory_causes(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
     """Yield what a call asks for beyond what its further work does, each with the ns of a run that it may explain at most."""
     allocated, held = (
         [place.counts[counter] for counter in names if counter in place.counts and _grew_beyond_work(place.counts, counter)]
@@ -35,18 +35,14 @@ def asked(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, C
 
 
 def _collected(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
-    collections = place.counts.get(COLLECTIONS)
-    if collections is None or not _grew_beyond_work(place.counts, COLLECTIONS):
+    count = place.counts.get(COLLECTIONS)
+    if count is None or not _grew_beyond_work(place.counts, COLLECTIONS):
         return
-    base_ns, head_ns = collections.took_ns or (0.0, 0.0)
-    most_ns = (
-        (head_ns - base_ns) * collections.extra / (collections.head - collections.base)
-        if head_ns > base_ns and collections.extra
-        else _dearest_ns(collections)
-    )
-    spent = Evidence("time of collections, ns a call", base_ns, head_ns)
-    says = claim("garbage-collection", **compared(collections), base_ns=base_ns, head_ns=head_ns, lines=lines)
-    yield most_ns, Cause("garbage-collection", says, (_evidence(collections), spent) if head_ns else (_evidence(collections),))
+    base_ns, head_ns = count.took_ns or (0.0, 0.0)
+    most_ns = (head_ns - base_ns) * count.extra / (count.head - count.base) if head_ns > base_ns and count.extra else _dearest_ns(count)
+    spent = CauseFigure("time of collections, ns a call", base_ns, head_ns)
+    says = claim("garbage-collection", **compared(count), base_ns=base_ns, head_ns=head_ns, lines=lines)
+    yield most_ns, Cause("garbage-collection", says, (_evidence(count), spent) if head_ns else (_evidence(count),))
 
 
 def _grew_beyond_work(counts: Mapping[str, CountFinding], name: str) -> bool:
@@ -59,5 +55,5 @@ def _dearest_ns(finding: CountFinding) -> float:
     return finding.extra * DEAREST_NS[finding.counter]
 
 
-def _evidence(finding: CountFinding) -> Evidence:
-    return Evidence(finding.counter, finding.base, finding.head)
+def _evidence(finding: CountFinding) -> CauseFigure:
+    return CauseFigure(finding.counter, finding.base, finding.head)

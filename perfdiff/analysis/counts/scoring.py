@@ -17,7 +17,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.clusters import share
 from perfdiff.models.detectors.detector import DEVIATIONS, Detector, DetectorKind, Threshold, Training, threshold
 from perfdiff.models.detectors.kinds import learn
-from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, Scale
+from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, ResidualScale
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
 
@@ -34,7 +34,7 @@ Learner = Callable[[DetectorKind, Training], Detector]
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredCalls:
     """The calls of one side that could be judged, n rows: residuals, reconstruction errors (n,), and each counter's part (n, c).
 
     `grown` (n, c) is what a call's cost grew by through each counter, as a logarithm.
@@ -64,17 +64,17 @@ class Scored:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class ScoredFunction:
     """Base's and head's scored calls, the counters' names and the threshold."""
 
     kind: DetectorKind
     counters: tuple[str, ...]
-    sides: tuple[Scored, Scored]
+    sides: tuple[ScoredCalls, ScoredCalls]
     threshold: Threshold
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedCalls:
     """A function's calls with what base's annotations leave of their counters, and the fold (n,) of each call; base and head."""
 
     counters: tuple[str, ...]
@@ -84,10 +84,10 @@ class Prepared:
     folds: tuple[Ints, Ints]
     config: CompareConfig
 
-    def scale(self, fold: int) -> Scale:
+    def scale(self, fold: int) -> ResidualScale:
         """Return what base's residuals are like without one fold's runs."""
         seen = self.seen(fold)
-        return Scale.learn(self.residuals[0].rows(seen), self.tables[0].run[seen], slack=0.5 * math.log1p(self.config.min_effect))
+        return ResidualScale.learn(self.residuals[0].rows(seen), self.tables[0].run[seen], slack=0.5 * math.log1p(self.config.min_effect))
 
     def training(self, fold: int) -> Training:
         """Return base's calls without one fold's runs."""
@@ -118,7 +118,7 @@ def counters_of(base: SampleTable, head: SampleTable) -> tuple[str, ...]:
     return tuple(counters)
 
 
-def prepare(tables: Tables, counters: tuple[str, ...], config: CompareConfig) -> Prepared | None:
+def prepare(tables: Tables, counters: tuple[str, ...], config: CompareConfig) -> PreparedCalls | None:
     """Take out of the counters what base's annotations explain, of both sides' calls.
 
     None where no counter tells the work of a call, base has fewer than `MIN_CALLS` calls or two runs, or head has no call with inputs
@@ -136,16 +136,16 @@ def prepare(tables: Tables, counters: tuple[str, ...], config: CompareConfig) ->
         return None
     folds = min(FOLDS, len(np.unique(base.run)))
     dealt = (_dealt(base, folds), _dealt(head, folds))
-    return Prepared(counters, expectation.volume, (base, head), (of_base.rows(base_rows), of_head.rows(head_rows)), dealt, config)
+    return PreparedCalls(counters, expectation.volume, (base, head), (of_base.rows(base_rows), of_head.rows(head_rows)), dealt, config)
 
 
-def judge_calls(tables: Tables, kind: DetectorKind, config: CompareConfig) -> Judged | None:
+def judge_calls(tables: Tables, kind: DetectorKind, config: CompareConfig) -> ScoredFunction | None:
     """Score every call of a function; None as in `prepare`."""
     prepared = prepare(tables, counters_of(*tables), config)
     return None if prepared is None else judge([prepared], kind)[0]
 
 
-def judge_together(functions: Mapping[int, Tables], kind: DetectorKind, config: CompareConfig, *, models: int) -> dict[int, Judged]:
+def judge_together(functions: Mapping[int, Tables], kind: DetectorKind, config: CompareConfig, *, models: int) -> dict[int, ScoredFunction]:
     """Score the calls of many functions by at most `models` detectors; functions are left out as in `prepare`.
 
     Functions whose calls are alike share one. All are read by the same counters, those that any of them has.
@@ -155,14 +155,14 @@ def judge_together(functions: Mapping[int, Tables], kind: DetectorKind, config: 
     candidates = {function: prepare(tables, shared, config) for function, tables in functions.items()}
     prepared = {function: calls for function, calls in candidates.items() if calls is not None}
     clusters = share({function: calls.residuals[0].levels for function, calls in prepared.items()}, models, seed=config.seed)
-    judged: dict[int, Judged] = {}
+    judged: dict[int, ScoredFunction] = {}
     for cluster in sorted(set(clusters.values())):
         members = [function for function in prepared if clusters[function] == cluster]
         judged |= dict(zip(members, judge([prepared[function] for function in members], kind), strict=True))
     return judged
 
 
-def judge(group: Sequence[Prepared], kind: DetectorKind, learner: Learner = learn) -> list[Judged]:
+def judge(group: Sequence[PreparedCalls], kind: DetectorKind, learner: Learner = learn) -> list[ScoredFunction]:
     """Score the calls of functions that share a detector, as the `learner` makes it; each has a threshold of its own."""
     folds = int(max(prepared.folds[0].max() for prepared in group)) + 1
     detectors, harmless = [], []
@@ -173,7 +173,7 @@ def judge(group: Sequence[Prepared], kind: DetectorKind, learner: Learner = lear
     return [_scored(prepared, kind, detectors, np.concatenate(harmless)) for prepared in group]
 
 
-def _scored(prepared: Prepared, kind: DetectorKind, detectors: Sequence[Detector], harmless: Floats) -> Judged:
+def _scored(prepared: PreparedCalls, kind: DetectorKind, detectors: Sequence[Detector], harmless: Floats) -> ScoredFunction:
     shapes = [residuals.values.shape for residuals in prepared.residuals]
     errors, parts, grown = ([np.zeros(shape) for shape in shapes] for shapes in ([shape[:1] for shape in shapes], shapes, shapes))
     for fold, detector in enumerate(detectors):
@@ -185,8 +185,8 @@ def _scored(prepared: Prepared, kind: DetectorKind, detectors: Sequence[Detector
                 standardised = scale.standardised(residuals.rows(rows))
                 errors[side][rows] = detector.errors(standardised)
                 parts[side][rows] = detector.parts(standardised)
-    base, head = (Scored(*of_side) for of_side in zip(prepared.tables, prepared.residuals, errors, parts, grown, strict=True))
-    return Judged(kind, prepared.counters, (base, head), threshold(base.errors, harmless))
+    base, head = (ScoredCalls(*of_side) for of_side in zip(prepared.tables, prepared.residuals, errors, parts, grown, strict=True))
+    return ScoredFunction(kind, prepared.counters, (base, head), threshold(base.errors, harmless))
 
 
 def _merged(trainings: Sequence[Training]) -> Training:

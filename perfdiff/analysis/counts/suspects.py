@@ -63,10 +63,7 @@ class ExtraWork:
         """
         is_more = self.total_ns >= 0
         differing = [(head - base if is_more else base - head, counter) for counter, (base, head) in self.by_counter.items()]
-        dearest = sorted(
-            (difference for difference in differing if difference[0] > 0),
-            key=lambda difference: -difference[0] * WORK_NS.get(difference[1], _CALL_NS),
-        )[:TOLD]
+        dearest = sorted((pair for pair in differing if pair[0] > 0), key=lambda pair: -pair[0] * WORK_NS.get(pair[1], _CALL_NS))[:TOLD]
         least_ns = POLICY.material * max((extra * WORK_NS.get(counter, _CALL_NS) for extra, counter in dearest), default=0.0)
         material = [(extra, counter) for extra, counter in dearest if extra * DEAREST_NS.get(counter, math.inf) >= least_ns]
         counts = tuple(claim("further-count", count=extra, counter=counter, more=is_more) for extra, counter in material)
@@ -205,7 +202,5 @@ class Calling:
 
 def _calls_per_call(book: Book, callee: int, caller: int) -> Floats:
     """Return how often each run's calls of a function call another, (r,)."""
-    own_calls = book.calls[:, caller]
-    return np.divide(
-        book.edges.get((callee, caller), np.zeros(len(own_calls))), own_calls, out=np.zeros(len(own_calls)), where=own_calls > 0
-    )
+    calls = book.calls[:, caller]
+    return np.divide(book.edges.get((callee, caller), np.zeros(len(calls))), calls, out=np.zeros(len(calls)), where=calls > 0)

@@ -24,7 +24,7 @@ _TIME_OF = {"collections": "collecting_ns"}  # counters whose time the runs that
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _PointCount:
     """A counter of a function at one point: sums (r,) of each side's runs, and what their counts per call show.
 
     `exact`: all runs of a side counted the same.
@@ -53,7 +53,7 @@ def count_all(ledger: Ledger, points: Mapping[int, Point], config: CompareConfig
     seen = [count for number in ledger.points for count in _at_point(points[number], counters, ledger)]
     seen.sort(key=lambda count: (ledger.place[count.function], counters.index(count.counter)))
     q_values = false_discovery([count.contrast.p for count in seen])
-    grouped: dict[tuple[int, str], list[tuple[_Seen, int]]] = {}
+    grouped: dict[tuple[int, str], list[tuple[_PointCount, int]]] = {}
     for count, q in zip(seen, q_values, strict=True):
         grouped.setdefault((count.function, count.counter), []).append((count, _direction(count, float(q), config)))
     findings: dict[int, dict[str, CountFinding]] = {}
@@ -68,7 +68,7 @@ def _counters(ledger: Ledger) -> list[str]:
     return [name for name in books[0].other if all(name in book.other for book in books)] if books else []
 
 
-def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator[_Seen]:
+def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator[_PointCount]:
     """Yield what each counter shows of each function that ran in all runs of a point, where it counted anything."""
     books = ledger.pair(point.id)
     if not all(book.runs for book in books):
@@ -94,59 +94,61 @@ def _at_point(point: Point, counters: Sequence[str], ledger: Ledger) -> Iterator
     for question, ((column, counter), seen) in enumerate(zip(asked, contrasts(together), strict=True)):
         if seen is not None:
             base, head = ((book.other[counter][:, column], book.calls[:, column]) for book in books)
-            yield _Seen(ledger.ids[column], counter, point, (base[0], head[0]), (base[1], head[1]), seen, bool(exact[question]))
+            yield _PointCount(ledger.ids[column], counter, point, (base[0], head[0]), (base[1], head[1]), seen, bool(exact[question]))
 
 
-def _direction(seen: _Seen, q: float, config: CompareConfig) -> int:
+def _direction(point_count: _PointCount, q: float, config: CompareConfig) -> int:
     """Return 1 where the counts clearly grew, -1 where they shrank, else 0."""
     # Misses, even where they repeat, move with the addresses of unrelated data.
-    is_work = seen.exact and not metric_of(seen.counter).noisy
-    least = math.log1p(POLICY.least_work if is_work else config.at(seen.point.min_effect).min_effect)
-    low, high = seen.contrast.interval(config.confidence)
-    clear = seen.exact or (seen.contrast.runs >= POLICY.min_runs and q <= config.fdr and seen.contrast.p <= POLICY.evidence)
+    is_work = point_count.exact and not metric_of(point_count.counter).noisy
+    least = math.log1p(POLICY.least_work if is_work else config.at(point_count.point.min_effect).min_effect)
+    low, high = point_count.contrast.interval(config.confidence)
+    clear = point_count.exact or (
+        point_count.contrast.runs >= POLICY.min_runs and q <= config.fdr and point_count.contrast.p <= POLICY.evidence
+    )
     return (low > least) - (high < -least) if clear else 0
 
 
-def _standing(directed: tuple[_Seen, int]) -> tuple[bool, float]:
+def _standing(directed: tuple[_PointCount, int]) -> tuple[bool, float]:
     """Order what is seen at several points: clear differences first, then by how many counts they are."""
     seen, direction = directed
     return direction != 0, abs(seen.extra)
 
 
-def _finding(seen: _Seen, direction: int, ledger: Ledger, config: CompareConfig) -> CountFinding:
-    base, head = (median(sums / calls) for sums, calls in zip(seen.sums, seen.calls, strict=True))
+def _finding(point_count: _PointCount, direction: int, ledger: Ledger, config: CompareConfig) -> CountFinding:
+    base, head = (median(sums / calls) for sums, calls in zip(point_count.sums, point_count.calls, strict=True))
     return CountFinding(
-        counter=seen.counter,
-        point=seen.point,
+        counter=point_count.counter,
+        point=point_count.point,
         base=base,
         head=head,
-        ratio=as_ratio(seen.contrast, config.confidence),
-        exact=seen.exact,
+        ratio=as_ratio(point_count.contrast, config.confidence),
+        exact=point_count.exact,
         grew=direction > 0,
         shrank=direction < 0,
-        extra=seen.extra,
-        rate=_rate(seen, ledger),
-        took_ns=_took_ns(seen, ledger),
+        extra=point_count.extra,
+        rate=_rate(point_count, ledger),
+        took_ns=_took_ns(point_count, ledger),
     )
 
 
-def _took_ns(seen: _Seen, ledger: Ledger) -> tuple[float, float] | None:
+def _took_ns(point_count: _PointCount, ledger: Ledger) -> tuple[float, float] | None:
     """Return what the counts of a call take on both sides, None where the runs that count do not tell."""
-    name, column = _TIME_OF.get(seen.counter, ""), ledger.place[seen.function]
-    books = ledger.pair(seen.point.id)
+    name, column = _TIME_OF.get(point_count.counter, ""), ledger.place[point_count.function]
+    books = ledger.pair(point_count.point.id)
     if not all(name in book.other for book in books):
         return None
     base, head = (float(np.min(book.other[name][:, column] / book.calls[:, column])) for book in books)
     return base, head
 
 
-def _rate(seen: _Seen, ledger: Ledger) -> float:
+def _rate(point_count: _PointCount, ledger: Ledger) -> float:
     """Return head over base in counts per access to memory, NaN where that is no number."""
     rates = []
-    for side, sums in zip(Side, seen.sums, strict=True):
-        book = ledger.books[seen.point.id, side]
+    for side, sums in zip(Side, point_count.sums, strict=True):
+        book = ledger.books[point_count.point.id, side]
         if any(name not in book.other for name in ACCESSES):
             return math.nan
-        accesses = median(np.sum([book.other[name][:, ledger.place[seen.function]] for name in ACCESSES], axis=0))
+        accesses = median(np.sum([book.other[name][:, ledger.place[point_count.function]] for name in ACCESSES], axis=0))
         rates.append(median(sums) / accesses if accesses else math.nan)
     return rates[1] / rates[0] if rates[0] else math.nan

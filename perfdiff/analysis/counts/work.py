@@ -21,7 +21,7 @@ _FEW: Mapping[str, float] = {"divisions": POLICY.few_divisions, "alloc_count": P
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkDifference:
     """What head counts more and less of than base, gross: functions that gained and functions that lost are not set against each other.
 
     `more` and `less` are the largest shares of a run's count over all points and counters, `waiting` what head fetches more from other
@@ -63,12 +63,12 @@ class Work:
         return claim("exact-counts", share=max(self.more, self.less))
 
 
-def is_same_work(work: Work | None) -> bool:
+def is_same_work(work: WorkDifference | None) -> bool:
     """Return whether exact counts say that head does what base does; None says nothing."""
     return work is not None and work.is_same
 
 
-def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[Departure]]) -> Work | None:
+def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[Departure]]) -> WorkDifference | None:
     """Return how the counts of all functions differ, or None where not all of so many `points` were counted on both sides.
 
     `leaving` are the calls by function that leave the project's code.
@@ -92,7 +92,7 @@ def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[
             more = max(more, float(np.maximum(after - before, 0.0).sum()) / whole)
             less = max(less, float(np.maximum(before - after, 0.0).sum()) / whole)
     bounded, parts = is_bounded({counter.metric for counter in own}), {point: _part(counted, point, own) for point in counted.points}
-    return Work(more, less, _waiting(counted), _outside(counted, leaving, own), repeats, bounded, parts)
+    return WorkDifference(more, less, _waiting(counted), _outside(counted, leaving, own), repeats, bounded, parts)
 
 
 def _part(counted: Ledger, point: int, own: Sequence[WorkCounter]) -> float:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import Findings, Ratio
 from perfdiff.analysis.search.symptom import GrowthSymptom, Symptom
-from perfdiff.analysis.trends.findings import Difference, TrendFindings
+from perfdiff.analysis.trends.findings import GrowthDifference, TrendFindings
 from perfdiff.records.schema import Revision
 
 HIGHEST = 0.999  # confidence that is shown at most: what the model of errors leaves out is not known better
@@ -23,7 +23,7 @@ class CommitStanding(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCommit:
     """A commit that was measured against the good end `times` times, or counted once, and what that showed of the symptom.
 
     That is its ratio with the 95 % interval; of growth the difference that makes the commit bad, or what little there is of it, if any.
@@ -31,12 +31,12 @@ class Measured:
 
     revision: Revision
     standing: CommitStanding
-    shown: Ratio | Difference | None
+    shown: Ratio | GrowthDifference | None
     times: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class SkippedCommit:
     """A commit that could not be measured, with the reason."""
 
     revision: Revision
@@ -44,7 +44,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class SameCommit:
     """A commit that needed no run: for what is run it is the same as `other`."""
 
     revision: Revision
@@ -65,9 +65,9 @@ class Bisection:
     symptom: Symptom | GrowthSymptom
     commits: int
     suspects: tuple[Revision, ...]
-    measured: tuple[Measured, ...]
-    passed: tuple[Passed, ...]
-    alike: tuple[Alike, ...]
+    measured: tuple[MeasuredCommit, ...]
+    passed: tuple[SkippedCommit, ...]
+    alike: tuple[SameCommit, ...]
     findings: Findings | TrendFindings
     ends: Ratio | None = None
     confidence: float = 1.0

@@ -11,8 +11,8 @@ from perfdiff.analysis.search.bisection import CommitStanding
 from perfdiff.analysis.search.ends import SearchSubject
 from perfdiff.analysis.search.symptom import FunctionName, GrowthSymptom
 from perfdiff.analysis.trends.differences import differences
-from perfdiff.analysis.trends.findings import Difference, TrendFindings
-from perfdiff.analysis.trends.functions import Function, functions
+from perfdiff.analysis.trends.findings import GrowthDifference, TrendFindings
+from perfdiff.analysis.trends.functions import FunctionCounts, functions
 from perfdiff.errors import MeasurementError, PerfdiffError, UsageError
 from perfdiff.models.threads import one_thread
 from perfdiff.models.trend import Law
@@ -45,7 +45,7 @@ def follow(findings: TrendFindings, wanted: SearchSubject) -> GrowthSymptom:
 @one_thread()
 def reading(
     experiment: PlaceExperiment, symptom: GrowthSymptom, *, min_effect: float, seed: int
-) -> tuple[CommitStanding, Difference | None]:
+) -> tuple[CommitStanding, GrowthDifference | None]:
     """Return where a commit, the head of the experiment, stands to the culprit, with the difference that says so.
 
     It is bad where the followed function differs from the good end as a regression of the same kind, by at least `MOST` of what the bad end
@@ -80,7 +80,7 @@ def _followed_places(experiment: PlaceExperiment, symptom: GrowthSymptom) -> set
     return {head[number] for number in own.places.tolist()}
 
 
-def _symptoms(experiment: PlaceExperiment, difference: Difference) -> Iterator[GrowthSymptom]:
+def _symptoms(experiment: PlaceExperiment, difference: GrowthDifference) -> Iterator[GrowthSymptom]:
     """Yield what can be followed of a difference: each function that it stands for, the leading one first.
 
     It is a function of base where most of that became it: single lines of others are taken for its own as they run as often.
@@ -96,17 +96,17 @@ def _symptoms(experiment: PlaceExperiment, difference: Difference) -> Iterator[G
         yield GrowthSymptom(difference, before, name)
 
 
-def _home(base: Sequence[Place], all_functions: Sequence[Function], name: FunctionName) -> Function:
+def _home(base: Sequence[Place], all_functions: Sequence[FunctionCounts], name: FunctionName) -> FunctionCounts:
     """Return the function that most places of a function of base count for."""
     return max(all_functions, key=lambda function: _names(base, function)[name])
 
 
-def _names(places: Sequence[Place], function: Function) -> Counter[FunctionName]:
+def _names(places: Sequence[Place], function: FunctionCounts) -> Counter[FunctionName]:
     """Return the names in base of what became a function of head, with how many places each has there."""
     return Counter(name_of(places[number]) for number in function.base_places.tolist())
 
 
-def _head_places(experiment: PlaceExperiment, difference: Difference) -> Iterator[Place]:
+def _head_places(experiment: PlaceExperiment, difference: GrowthDifference) -> Iterator[Place]:
     """Yield the places of head that a difference stands for, the leading one first; none where they are gone."""
     places = experiment.sides[Side.HEAD].places
     in_head = {*places}
@@ -115,7 +115,7 @@ def _head_places(experiment: PlaceExperiment, difference: Difference) -> Iterato
         yield from (places[number] for number in difference.members)
 
 
-def _extra(difference: Difference) -> float:
+def _extra(difference: GrowthDifference) -> float:
     """Return what a difference adds far beyond what was counted."""
     return difference.head_cost - difference.base_cost
 
@@ -144,7 +144,7 @@ def _nothing_to_follow(findings: TrendFindings, wanted: SearchSubject) -> Perfdi
     )
 
 
-def _grows(difference: Difference) -> str:
+def _grows(difference: GrowthDifference) -> str:
     before, after = _says(difference.base), _says(difference.head)
     return f"`{difference.place.function}` ({difference.place.file}:{difference.place.line}), {before} → {after}"
 

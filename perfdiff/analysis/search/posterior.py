@@ -51,7 +51,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class StepTrial:
     """A reading of the step from a commit just before the suspects to one that holds them all."""
 
     suspects: frozenset[int]
@@ -66,7 +66,7 @@ class Knowledge:
 
     readings: Mapping[int, Reading]
     skipped: Sequence[int] = ()
-    trials: Sequence[Trial] = ()
+    trials: Sequence[StepTrial] = ()
     ties: Sequence[tuple[int, int | None]] = ()
     measurements: int = 0
 
@@ -234,7 +234,7 @@ class Confirm:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CulpritSet:
     """The end: the culprit is among `suspects` with `probability`. More than one where no measurement can tell them apart.
 
     Not `certain`: the asked confidence was not reached, and the suspects are the fewest commits that hold the culprit with it.
@@ -269,7 +269,7 @@ def next_commit(search: Search, weights: Floats, knowledge: Knowledge, terms: Te
     return int(worth.argmax()) if worth.max() > 0 else None
 
 
-def decide(search: Search, knowledge: Knowledge, terms: Terms) -> Measure | Confirm | Answer:
+def decide(search: Search, knowledge: Knowledge, terms: Terms) -> Measure | Confirm | CulpritSet:
     """Return what to do next."""
     count = len(search.prior)
     weights = search.posterior(knowledge)
@@ -278,7 +278,7 @@ def decide(search: Search, knowledge: Knowledge, terms: Terms) -> Measure | Conf
     best, probability = likeliest(weights, kinds(search.contains, answering))
     tried = any(trial.suspects == best for trial in knowledge.trials)
     if probability >= terms.confidence:
-        return Answer(best, probability, certain=True) if tried else Confirm(best)
+        return CulpritSet(best, probability, certain=True) if tried else Confirm(best)
     commit = None
     if knowledge.measurements < PATIENCE * (math.log2(count) + 4):
         commit = next_commit(search, weights, knowledge, terms)
@@ -287,7 +287,7 @@ def decide(search: Search, knowledge: Knowledge, terms: Terms) -> Measure | Conf
     if probability >= EVEN and not tried:
         return Confirm(best)
     among = credible(weights, terms.confidence)
-    return Answer(frozenset(among), float(weights[list(among)].sum()), certain=False)
+    return CulpritSet(frozenset(among), float(weights[list(among)].sum()), certain=False)
 
 
 def remaining(weights: Floats) -> float:

@@ -12,7 +12,7 @@ from perfdiff import units
 from perfdiff.analysis.findings import RUN, CountFinding, Findings, FunctionFinding, MetricFinding, PointStanding, Ratio, Rung
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.search.posterior import LAYOUT, Reading
-from perfdiff.analysis.trends.findings import Difference
+from perfdiff.analysis.trends.findings import GrowthDifference
 from perfdiff.models.workcounter import WORK_METRICS
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.schema import Source
@@ -70,7 +70,7 @@ class GrowthSymptom:
     It is followed in the function that the good end has as `base`, the bad end as `head`; `base` is None where it has none.
     """
 
-    difference: Difference
+    difference: GrowthDifference
     base: FunctionName | None
     head: FunctionName
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import fields
 
 import numpy as np
 
 from perfdiff.analysis.stats import panel
 from perfdiff.analysis.stats.panel import Panel
-from perfdiff.analysis.stats.runs import Contrast, Group, Pair, Runs
+from perfdiff.analysis.stats.runs import Contrast, Group, PointRuns, Runs
 from perfdiff.records.schema import Bools, Floats
 
 # Chance at which counts that vary count as moved: of a function's thirty features at three points, one in a hundred would by chance.
@@ -24,7 +25,7 @@ ROUNDING = 1e-9  # of a count's mean: less is the arithmetic's
 LARGEST = 1e70
 
 
-def contrast(pairs: Sequence[Pair]) -> Contrast | None:
+def contrast(pairs: Sequence[PointRuns]) -> Contrast | None:
     """Return head minus base over `pairs`, each point with the same weight, or None if no point has two runs a side.
 
     Outliers are pulled in, the variances of both sides pooled per point unless one side clearly scatters more, and errors combined
@@ -36,17 +37,7 @@ def contrast(pairs: Sequence[Pair]) -> Contrast | None:
 def contrasts(of: Panel) -> list[Contrast | None]:
     """Return `contrast` of every question of a panel."""
     effects = panel.effects(of)
-    columns = (
-        effects.effect,
-        effects.error,
-        effects.freedom,
-        effects.agreement,
-        effects.chance,
-        effects.runs_base,
-        effects.runs_head,
-        effects.differ,
-    )
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+    rows = zip(*(getattr(effects, field.name).tolist() for field in fields(Contrast)), strict=True)
     return [Contrast(*row) if points else None for row, points in zip(rows, effects.points.tolist(), strict=True)]
 
 
@@ -61,12 +52,12 @@ def contrasts_at_point(base: Group, head: Group) -> list[Contrast | None]:
     return contrasts(panel.panel(*sides))
 
 
-def noise_floor(pairs: Sequence[Pair], *, seed: int) -> float:
+def noise_floor(pairs: Sequence[PointRuns], *, seed: int) -> float:
     """Return the effect that base shows against base, and head against head, by chance alone (log scale): `panel.noise_floor`."""
     return panel.noise_floor(_panel(pairs), 0, seed=seed) if pairs else math.inf
 
 
-def _panel(pairs: Sequence[Pair]) -> Panel:
+def _panel(pairs: Sequence[PointRuns]) -> Panel:
     """Return pairs as the panel of one question."""
     groups = [group for pair in pairs for group in (pair.base, pair.head)]
     several = any(group.machines is not None and group.machines.any() for group in groups)

@@ -223,7 +223,7 @@ def machines_of(of: Panel) -> list[int]:
     return [machine for machine in np.intersect1d(of.base.machines, of.head.machines).tolist() if machine >= 0]
 
 
-def _over_machines(of: Panel) -> levels.Spread | None:
+def _over_machines(of: Panel) -> levels.MachineSpread | None:
     """Return how head minus base, the mean over the points that a machine has, differs between machines."""
     machines = machines_of(of)
     if len(machines) < 2:
@@ -372,10 +372,7 @@ def _wins(of: Panel) -> Floats:
     """Return in how many pairs of runs head is larger (p, k), equal ones as one half."""
     if of.base.values.shape[-1] * of.head.values.shape[-1] > MOST_PAIRS:
         return np.array(
-            [
-                [_wins_of_many(*question_runs) for question_runs in zip(*sides, strict=True)]
-                for sides in zip(of.base.values, of.head.values, strict=True)
-            ]
+            [[_wins_of_many(*runs) for runs in zip(*sides, strict=True)] for sides in zip(of.base.values, of.head.values, strict=True)]
         )
     base, head = of.base.values[..., None, :], of.head.values[..., :, None]
     wins: Floats = (head > base).sum(axis=(-2, -1)) + 0.5 * (head == base).sum(axis=(-2, -1))

@@ -19,7 +19,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PointRuns:
     """Base's and head's runs at one workload point."""
 
     base: Group

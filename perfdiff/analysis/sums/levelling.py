@@ -27,7 +27,7 @@ BINNED = 2  # features, those that the cost goes with most
 
 
 @dataclass(frozen=True, slots=True)
-class Levelled:
+class LevelledExperiment:
     """An experiment with its `samples` at one pace; its runs' machines are places of `parts`, from 1 on. As it was without any."""
 
     experiment: Experiment
@@ -40,17 +40,17 @@ class Levelled:
         """Return the names of parts by the numbers of runs' machines."""
         return ("", *(part.name for part in self.parts))
 
-    def of(self, part: int) -> Levelled:
+    def of(self, part: int) -> LevelledExperiment:
         """Return what was measured on one part alone, as an experiment of one machine."""
         runs = tuple(replace(run, machine=0) for run in self.experiment.runs if run.machine in (part, 0))
-        return Levelled(_only(self.experiment, runs), _Only(self.samples, frozenset(run.id for run in runs)))
+        return LevelledExperiment(_only(self.experiment, runs), _Only(self.samples, frozenset(run.id for run in runs)))
 
 
-def levelled(experiment: Experiment, samples: Samples) -> Levelled:
+def levelled(experiment: Experiment, samples: Samples) -> LevelledExperiment:
     """Return an experiment with the times of all machines at the pace of that with most runs; unchanged where there is one machine."""
     park = park_of(experiment)
     if park is None:
-        return Levelled(_of_one(experiment), samples)
+        return LevelledExperiment(_of_one(experiment), samples)
     paces = _paces(experiment, samples, park)
     comparable = _only(experiment, tuple(paces.of_run(run) for run in park.runs))
     totals = paces.of_totals(comparable.totals)
@@ -58,7 +58,7 @@ def levelled(experiment: Experiment, samples: Samples) -> Levelled:
         comparable.edges, wall_ns=comparable.edges.wall_ns * np.exp(-paces.logs(comparable.edges.run, comparable.edges.callee)[1])
     )
     at_one_pace = replace(comparable, totals=totals, edges=edges)
-    return Levelled(at_one_pace, _Levelled(samples, paces, frozenset(run.id for run in park.runs)), park.parts, park.notes)
+    return LevelledExperiment(at_one_pace, _LevelledSamples(samples, paces, frozenset(run.id for run in park.runs)), park.parts, park.notes)
 
 
 def _of_one(experiment: Experiment) -> Experiment:
@@ -109,7 +109,7 @@ class _Paces:
 
 
 @dataclass(frozen=True, slots=True)
-class _Levelled:
+class _LevelledSamples:
     """A loader of sample tables, which processes that study functions are given."""
 
     samples: Samples

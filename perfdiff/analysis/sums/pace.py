@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.stats.inference import contrast
-from perfdiff.analysis.stats.runs import Group, Pair
+from perfdiff.analysis.stats.runs import Group, PointRuns
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.records.recorded import Samples
@@ -28,7 +28,7 @@ TIMES = ("self_ns", "wall_ns")
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RunPace:
     """`logs` (r, f) by point and side: the logarithm of how many times as long as usual a run took.
 
     It is 0 for functions that the pace says nothing of. `runs` are the ids of the runs by point and side, `place` maps functions to
@@ -49,7 +49,7 @@ class Pace:
 
     def taken_off_calls(self, samples: Samples) -> Samples:
         """Return the same loader with the times of calls as they would be at the usual pace."""
-        return _Paced(samples, self) if self.logs else samples
+        return _PacedSamples(samples, self) if self.logs else samples
 
     def of(self, function: int, side: Side) -> dict[int, float]:
         """Return the logarithm by which runs are slower than usual, by run; of a function that the pace says something of."""
@@ -62,11 +62,11 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Paced:
+class _PacedSamples:
     """A loader of sample tables, which processes that study functions are given."""
 
     samples: Samples
-    pace: Pace
+    pace: RunPace
 
     def __call__(self, function: int, side: Side) -> SampleTable | None:
         table = self.samples(function, side)
@@ -79,7 +79,7 @@ class _Paced:
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _FunctionPaces:
     """The runs of a point on both sides: `off` (r, f), by how much each function is slower than usual, `known` (f,) where that is a number.
 
     `tell` are the columns of the functions that tell the pace, and `common` what they say of each run.
@@ -88,10 +88,10 @@ class _Measured:
     off: tuple[Floats, Floats]
     known: Bools
     tell: Ints
-    common: Pair
+    common: PointRuns
 
 
-def pace_of(ledger: Ledger, functions: Sequence[FunctionInfo]) -> Pace:
+def pace_of(ledger: Ledger, functions: Sequence[FunctionInfo]) -> RunPace:
     """Return the pace of the ledger's runs; `functions` are those of its columns.
 
     There is none where base's and head's clearly differ, at all points together or at one.
@@ -103,10 +103,10 @@ def pace_of(ledger: Ledger, functions: Sequence[FunctionInfo]) -> Pace:
         for point, at_point in measured.items():
             if not _differs([at_point.common]):
                 logs.update({(point, side): side_logs for side, side_logs in zip(Side, _logs(at_point), strict=True) if side_logs.any()})
-    return Pace(logs, {key: tuple(run.id for run in ledger.books[key].runs) for key in logs}, ledger.place)
+    return RunPace(logs, {key: tuple(run.id for run in ledger.books[key].runs) for key in logs}, ledger.place)
 
 
-def _measured(books: tuple[Book, Book], left_alone: Bools) -> _Measured | None:
+def _measured(books: tuple[Book, Book], left_alone: Bools) -> _FunctionPaces | None:
     """Return how much slower than usual the functions of each run were, None where too few of them, or too few runs, tell it.
 
     Runs of both sides that were made at the same time have one pace by themselves.
@@ -121,25 +121,25 @@ def _measured(books: tuple[Book, Book], left_alone: Bools) -> _Measured | None:
     tell = np.flatnonzero(left_alone & finite & material & (calls.min(axis=0) == calls.max(axis=0)))
     if len(tell) < FEWEST or min(len(book.runs) for book in books) < RUNS_FOR_TIME or all(book.are_together for book in books):
         return None
-    common = Pair(*(Group(_of_a_run(off_side, tell), book.blocks, book.machines) for off_side, book in zip(off, books, strict=True)))
-    return _Measured(off, finite, tell, common)
+    common = PointRuns(*(Group(_of_a_run(off_side, tell), book.blocks, book.machines) for off_side, book in zip(off, books, strict=True)))
+    return _FunctionPaces(off, finite, tell, common)
 
 
-def _differs(common: Sequence[Pair]) -> bool:
+def _differs(common: Sequence[PointRuns]) -> bool:
     """Return whether what runs have in common clearly differs between base and head: then it is not the machine's alone."""
     seen = contrast(common)
     return seen is not None and seen.p <= APART
 
 
-def _logs(measured: _Measured) -> tuple[Floats, Floats]:
+def _logs(function_paces: _FunctionPaces) -> tuple[Floats, Floats]:
     """Return the pace of both sides' runs, (r, f) each, by the other functions; 0 for functions that do not keep it."""
-    paces = np.zeros_like(measured.off[0]), np.zeros_like(measured.off[1])
-    for column in np.flatnonzero(measured.known):
-        others = measured.tell[measured.tell != column]
+    paces = np.zeros_like(function_paces.off[0]), np.zeros_like(function_paces.off[1])
+    for column in np.flatnonzero(function_paces.known):
+        others = function_paces.tell[function_paces.tell != column]
         if len(others) < FEWEST:
             continue
-        pace = [_of_a_run(side, others) for side in measured.off]
-        own = [side[:, column] for side in measured.off]
+        pace = [_of_a_run(side, others) for side in function_paces.off]
+        own = [side[:, column] for side in function_paces.off]
         if _within([mine - its for mine, its in zip(own, pace, strict=True)]) < NARROWER * _within(own):
             for side, its in zip(paces, pace, strict=True):
                 side[:, column] = its

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff.analysis.sums.ledger import open_ledger
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.schema import FunctionInfo, Revision, Run, Side
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ProfileLine:
     """A function in one run of each workload point: sums over all its calls, medians over runs."""
 
     info: FunctionInfo
@@ -30,7 +30,7 @@ class Profile:
     """
 
     revision: Revision
-    lines: tuple[Line, ...]
+    lines: tuple[ProfileLine, ...]
     peak_bytes: float
 
     @property
@@ -38,18 +38,18 @@ class Profile:
         """Return the own time of all functions."""
         return sum(line.self_ns for line in self.lines)
 
-    def share(self, line: Line) -> float:
+    def share(self, line: ProfileLine) -> float:
         """Return a function's part of all own time."""
         return line.self_ns / self.self_ns if self.self_ns > 0 else 0.0
 
 
-def profile(recorded: Recorded) -> Profile:
+def profile(recorded: RecordedExperiment) -> Profile:
     """Return the profile of what was recorded of base."""
     experiment = recorded.experiment
     ledger = open_ledger(experiment, (Side.BASE,))
     sums = [ledger.of_a_run(metric, Side.BASE).tolist() for metric in ("calls", "self_ns", "wall_ns")]
     lines = [
-        Line(info, calls, max(own, 0.0), max(whole, 0.0))
+        ProfileLine(info, calls, max(own, 0.0), max(whole, 0.0))
         for info, calls, own, whole in zip(experiment.functions, *sums, strict=True)
         if calls > 0
     ]
@@ -65,7 +65,7 @@ def _peak_bytes(runs: Sequence[Run]) -> float:
     return max(map(statistics.median, peaks.values()), default=math.nan)
 
 
-def calls_of(function: FunctionInfo, recorded: Recorded) -> float | None:
+def calls_of(function: FunctionInfo, recorded: RecordedExperiment) -> float | None:
     """Return how often base calls a function in one run of each workload point, None where it never does."""
     alone = replace(recorded.experiment, functions=(function,))
     return open_ledger(alone, (Side.BASE,)).calls(function.id, Side.BASE)

@@ -7,7 +7,7 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrast
-from perfdiff.analysis.stats.runs import Pair
+from perfdiff.analysis.stats.runs import PointRuns
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.records.metrics import metric_of
@@ -84,7 +84,7 @@ def grew(function: int, metric: str, ledger: Ledger) -> bool:
         assert sums is not None
         with np.errstate(divide="ignore"):
             groups.append(book.group(np.log(np.maximum(sums[:, column], 0.5) / calls)))
-    seen = contrast([Pair(*groups)])
+    seen = contrast([PointRuns(*groups)])
     return seen is not None and seen.effect > 0 and seen.p * len(ledger.points) < POLICY.chance
 
 

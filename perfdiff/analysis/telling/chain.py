@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfdiff.analysis.blame.guilt import Blame, Extra
+from perfdiff.analysis.blame.guilt import Blame, ExtraKind
 from perfdiff.analysis.blame.links import LinkKind, is_named_in
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import MetricFinding
@@ -38,7 +38,7 @@ def joined(blames: Iterable[Blame]) -> tuple[Blame, ...]:
     """
     by_end: dict[tuple[object, ...], Blame] = {}
     for number, blame in enumerate(blames):
-        key: tuple[object, ...] = (number,) if blame.extra is Extra.COST else (blame.at, blame.caller, blame.extra)
+        key: tuple[object, ...] = (number,) if blame.extra is ExtraKind.COST else (blame.at, blame.caller, blame.extra)
         joint = by_end.get(key)
         by_end[key] = blame if joint is None else replace(joint, ns=joint.ns + blame.ns, blur=joint.blur + blame.blur)
     return tuple(by_end.values())
@@ -56,7 +56,7 @@ def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFind
         base, head = calls_per_call(case.info.id, at.id, case.ledger, place)
         first = claim("calls-per-call", function=changed, callee=shown, base=base, head=head)
         return [first, claim("costs-with-callees", function=shown, ns=blame.total_ns)]
-    caller = web.functions[blame.caller] if blame.extra is Extra.CALLS and blame.caller is not None else None
+    caller = web.functions[blame.caller] if blame.extra is ExtraKind.CALLS and blame.caller is not None else None
     is_near, leads_to = blame.kind in (LinkKind.CALLEE, LinkKind.ANCESTOR), _place(caller or at)
     start = claim(
         "starts",
@@ -69,7 +69,7 @@ def _way(blame: Blame, case: Case, metrics: Mapping[int, Mapping[str, MetricFind
         base, head = case.attribution.calls_per_run(at.id, case.ledger, place)
         run = run_at(case.attribution.points[place], case.ledger)
         return [start, claim("calls-in-a-run", function=leads_to, callee=shown, base=base, head=head, run=run, ns=blame.total_ns)]
-    if blame.extra is Extra.INPUTS:
+    if blame.extra is ExtraKind.INPUTS:
         return [start, claim("gets-larger-inputs", function=shown, ns=blame.total_ns)]
     costs = _per_call(metrics.get(at.id, {}), case, at)
     return [start, claim("costs-there", function=shown, link=None if is_near else blame.kind, costs=costs)]

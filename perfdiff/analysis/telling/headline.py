@@ -28,7 +28,7 @@ EXPLAINED = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class MetricSpot:
     """Where a metric differs most: its median on base there, the switch that selects these calls, the main feature's median."""
 
     base: float
@@ -37,7 +37,7 @@ class Spot:
     x: float | None
 
 
-def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, Spot]) -> Claim:
+def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, MetricSpot]) -> Claim:
     """Return what happened to a function, without its cause."""
     name = case.info.name
     if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
@@ -100,7 +100,7 @@ def main_metric(metrics: Mapping[str, MetricFinding], verdict: Verdict) -> str |
     return None
 
 
-def cost_changed(finding: MetricFinding, spot: Spot | None, config: CompareConfig, *, is_own: bool) -> Claim:
+def cost_changed(finding: MetricFinding, spot: MetricSpot | None, config: CompareConfig, *, is_own: bool) -> Claim:
     """Return how a metric grew: by which cost functions, where, from what to what, and how surely."""
     ratio = finding.ratio
     assert ratio is not None
@@ -123,7 +123,7 @@ def cost_changed(finding: MetricFinding, spot: Spot | None, config: CompareConfi
     )
 
 
-def _growth(finding: MetricFinding, spot: Spot | None, head: float) -> Claim | None:
+def _growth(finding: MetricFinding, spot: MetricSpot | None, head: float) -> Claim | None:
     """Return the cost functions where they account for the costs that are quoted, base's at `spot` and `head`; else the classes.
 
     Costs that are quoted of no input, as means are, say nothing of the functions: then the classes must have changed as the cost did.

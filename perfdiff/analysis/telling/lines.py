@@ -37,11 +37,11 @@ def with_lines(
             grown = lines.grown(own, min_effect=config.min_effect, seed=config.seed)
         if not grown and finding.verdict is Verdict.REGRESSION and (finding.rank == 1 or not finding.info.change.is_suspect):
             grown = lines.grown(unprobed, min_effect=config.min_effect, seed=config.seed)
-        findings.append(_told(finding, grown, lines) if grown else finding)
+        findings.append(_with_growth(finding, grown, lines) if grown else finding)
     return findings
 
 
-def _told(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:
+def _with_growth(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:
     steeper = next((line for line in grown if line.is_steeper), None)
     finding = finding if steeper else by_lines(finding, grown)
     also = (*finding.also, steeper_line(steeper, finding.info)) if steeper else finding.also

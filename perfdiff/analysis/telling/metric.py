@@ -15,7 +15,7 @@ from perfdiff.analysis.compare.strata import is_of_a_phase
 from perfdiff.analysis.compare.studied import Shift
 from perfdiff.analysis.findings import MetricFinding, Ratio
 from perfdiff.analysis.means import MEAN
-from perfdiff.analysis.telling.headline import Spot
+from perfdiff.analysis.telling.headline import MetricSpot
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.annotation import Annotation
 from perfdiff.records.metrics import metric_of
@@ -113,7 +113,7 @@ def _by_machine(case: Case, comparison: Comparison, machines: Machines) -> dict[
     }
 
 
-def with_spot(case: Case, metric_finding: MetricFinding, at: Spot | None) -> MetricFinding:
+def with_spot(case: Case, metric_finding: MetricFinding, at: MetricSpot | None) -> MetricFinding:
     """Return a finding with the typical call that its ratio is of; without one where sums over runs tell the ratio."""
     if at is None or case.sums_tell(metric_finding.metric):
         return metric_finding
@@ -123,10 +123,10 @@ def with_spot(case: Case, metric_finding: MetricFinding, at: Spot | None) -> Met
     return replace(metric_finding, typical=at.base, typical_at=where)
 
 
-def spot(comparison: Comparison, metric_finding: MetricFinding) -> Spot | None:
+def spot(comparison: Comparison, metric_finding: MetricFinding) -> MetricSpot | None:
     """Return a typical call of the stratum that is told, None where there is none."""
     worst, typical = comparison.worst, comparison.typical
     if worst is None or typical is None:
         return None
     x = typical.inputs.get(metric_finding.feature) if metric_finding.feature else None
-    return Spot(typical.cost, worst.name if worst.narrows else "", metric_finding.feature, x)
+    return MetricSpot(typical.cost, worst.name if worst.narrows else "", metric_finding.feature, x)

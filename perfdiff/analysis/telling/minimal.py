@@ -12,7 +12,7 @@ from perfdiff.records.schema import Point
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PointFinding:
     """A workload point with what one metric of a function shows there; `run_ns` is what a run of both sides takes, NaN if not known."""
 
     function: FunctionFinding
@@ -29,7 +29,7 @@ def telling(findings: Findings) -> list[FunctionFinding]:
     return [finding for finding in findings.functions if finding.verdict is findings.verdict and not finding.accepted]
 
 
-def cheapest(findings: Findings) -> Shown | None:
+def cheapest(findings: Findings) -> PointFinding | None:
     """Return the point with the shortest runs at which a telling function's interval lies beyond the smallest effect of interest.
 
     It is of the foremost function that any point shows alone. None where no point does: a difference can be sure only over all of them.
@@ -41,7 +41,7 @@ def cheapest(findings: Findings) -> Shown | None:
         showing = [point for point in _beyond(metric_finding, findings) if point in points] if metric_finding else []
         if metric_finding and showing:
             best = min(showing, key=lambda point: (run_ns.get(point, math.inf), point))
-            return Shown(function, metric, points[best], metric_finding.points[best], run_ns.get(best, math.nan))
+            return PointFinding(function, metric, points[best], metric_finding.points[best], run_ns.get(best, math.nan))
     return None
 
 

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, OtherPower
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, OtherPower, PlaceCluster
 from perfdiff.models.shift import exponent_shift
 from perfdiff.records.places import PlaceCounts
 from perfdiff.records.schema import Floats
 
 
-def other_powers(counted: PlaceCounts, cluster: Cluster, representing: Floats, shares: Floats, *, seed: int) -> tuple[OtherPower, ...]:
+def other_powers(counted: PlaceCounts, cluster: PlaceCluster, representing: Floats, shares: Floats, *, seed: int) -> tuple[OtherPower, ...]:
     """Return the costly members of a costly cluster whose exponent is another than that of what represents it, with counts (points,).
 
     Exponents are over the feature of the cluster's best fit. Of places with the same counts the first one stands for all; `shares`
@@ -33,7 +33,7 @@ def other_powers(counted: PlaceCounts, cluster: Cluster, representing: Floats, s
     return tuple(sorted(others, key=lambda other: -other.share))
 
 
-def _distinct(counted: PlaceCounts, cluster: Cluster, shares: Floats) -> Iterator[int]:
+def _distinct(counted: PlaceCounts, cluster: PlaceCluster, shares: Floats) -> Iterator[int]:
     seen: set[bytes] = set()
     for member in cluster.members:
         counts = np.ascontiguousarray(counted.counts[member]).tobytes()

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.series import Checked, Standing
+from perfdiff.analysis.series import CheckedAssertions, Standing
 from perfdiff.analysis.trends.again import found_again
 from perfdiff.analysis.trends.blocks import block_starts
 from perfdiff.analysis.trends.features import varying
-from perfdiff.analysis.trends.findings import Cluster, TrendFindings
+from perfdiff.analysis.trends.findings import PlaceCluster, TrendFindings
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.threads import one_thread
@@ -90,18 +90,18 @@ class GrowthAssertion:
 
 
 @one_thread()
-def check_trends(saved: SavedTrends, findings: TrendFindings, config: CompareConfig) -> Checked[GrowthAssertion]:
+def check_trends(saved: SavedTrends, findings: TrendFindings, config: CompareConfig) -> CheckedAssertions[GrowthAssertion]:
     """Hold one revision against saved trends: an assertion for each costly cluster, and one for each new one that is steeper than all."""
-    held = _Held(saved, findings.experiment.sides[Side.BASE], config.seed)
+    held = _SavedTrendCheck(saved, findings.experiment.sides[Side.BASE], config.seed)
     judged = [held.judged(cluster) for cluster in saved.clusters if cluster.is_costly]
     higher = [blocks for assertion, blocks in judged if assertion.standing in {Standing.VIOLATED, Standing.OPEN}]
     assessed = np.concatenate([np.empty(0, dtype=np.int64), *higher])
     steeper = held.steeper(findings.sides[Side.BASE].clusters, assessed)
     assertions = (*(assertion for assertion, _ in judged), *steeper)
-    return Checked(findings.experiment.revisions[Side.BASE], assertions, findings.experiment.notes, config, saved=saved.revision)
+    return CheckedAssertions(findings.experiment.revisions[Side.BASE], assertions, findings.experiment.notes, config, saved=saved.revision)
 
 
-class _Held:
+class _SavedTrendCheck:
     """Counts of a revision that are held against saved trends."""
 
     def __init__(self, saved: SavedTrends, counted: PlaceCounts, seed: int) -> None:
@@ -144,7 +144,7 @@ class _Held:
             reason=reason,
         ), blocks
 
-    def steeper(self, clusters: Sequence[Cluster], assessed: Ints) -> list[GrowthAssertion]:
+    def steeper(self, clusters: Sequence[PlaceCluster], assessed: Ints) -> list[GrowthAssertion]:
         """Return the costly clusters that grow by a higher power than every saved one; not those with `assessed` blocks alone."""
         assertions = []
         for cluster in clusters:

@@ -11,7 +11,7 @@ import numpy as np
 from perfdiff.analysis.trends.apart import other_powers
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.features import varying
-from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Trends
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, PlaceCluster, Trends
 from perfdiff.models.clusters import ALPHA, clustered, least_variation
 from perfdiff.models.joint import joint
 from perfdiff.models.trend import Law
@@ -39,7 +39,7 @@ def trends(counted: PlaceCounts, *, seed: int, alpha: float = ALPHA) -> Trends:
     laws_by_group = _fits(features, sums, shares >= COSTLY_SHARE, seed)
     own_shares = np.max(costs / np.where(totals > 0, totals, 1.0), axis=1, initial=0.0)
     clusters = [
-        Cluster(
+        PlaceCluster(
             feature=representative if isinstance(representative, str) else None,
             place=None if isinstance(representative, str) else counted.places[representative],
             members=tuple(members[np.argsort(-counted.counts[members].max(axis=1), kind="stable")].tolist()),
@@ -71,12 +71,12 @@ def _fits(features: Mapping[str, Floats], sums: Floats, costly: Bools, seed: int
     return [tuple(sorted(laws, key=lambda fit: -fit.r2)) for laws in laws_by_row]
 
 
-def _overtaking(ranked: Sequence[Cluster], features: Mapping[str, Floats]) -> list[Cluster]:
+def _overtaking(ranked: Sequence[PlaceCluster], features: Mapping[str, Floats]) -> list[PlaceCluster]:
     """Return clusters by rank, with the value of a feature from which each costs more than all that stand above it."""
     return [replace(cluster, overtakes=_overtakes(cluster, ranked[:rank], features)) for rank, cluster in enumerate(ranked)]
 
 
-def _overtakes(cluster: Cluster, above: Sequence[Cluster], features: Mapping[str, Floats]) -> float | None:
+def _overtakes(cluster: PlaceCluster, above: Sequence[PlaceCluster], features: Mapping[str, Floats]) -> float | None:
     """Return from which value of its best feature on a cluster costs most, where its exponent is surely the largest; None where it is not.
 
     Where it does so within what was measured already, there is nothing to foretell; beyond `_FORESEEN` times that, nobody can.

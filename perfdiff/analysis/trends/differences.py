@@ -14,8 +14,8 @@ import numpy as np
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.trends.features import shared, varying
-from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cause, Difference, DifferenceKind
-from perfdiff.analysis.trends.functions import Function, functions
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, GrowthCause, GrowthDifference, GrowthDifferenceKind
+from perfdiff.analysis.trends.functions import FunctionCounts, functions
 from perfdiff.models.clusters import ALPHA, LEAST_SD
 from perfdiff.models.shift import cost_ratio, exponent_shift
 from perfdiff.models.trend import LEAST_SHIFT, PERCENTILE, Interval, Law, far_values
@@ -30,7 +30,7 @@ _RANKS = {Verdict.REGRESSION: 0, Verdict.IMPROVEMENT: 1, Verdict.INCONCLUSIVE: 2
 
 
 @dataclass(frozen=True, slots=True)
-class _Growth:
+class _CostGrowth:
     """How what a function executes grew over a feature: its fits, the difference of exponents, and its costs far beyond what was measured.
 
     `steeper` is 1 where head grows by a higher power, -1 where base does, 0 where neither is sure.
@@ -47,7 +47,7 @@ class _Growth:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class _GrowthJudge:
     """Judges functions against whole runs: `features` (points,) are the same on both sides, `base` and `head` (points,) are all blocks.
 
     `far_costs` are what whole runs of base and head cost at the far value of each feature that tells of both.
@@ -61,22 +61,22 @@ class _Judge:
     seed: int
 
     @classmethod
-    def of(cls, features: Mapping[str, Floats], base: Floats, head: Floats, *, min_effect: float, seed: int) -> _Judge:
+    def of(cls, features: Mapping[str, Floats], base: Floats, head: Floats, *, min_effect: float, seed: int) -> _GrowthJudge:
         """Return the judge of programs that execute so many blocks."""
         whole = {name: [fit(name, x, cost, seed=seed) for cost in (base, head)] for name, x in features.items()}
         far_costs = {name: (_far_cost(before), _far_cost(after)) for name, (before, after) in whole.items() if before and after}
         return cls(features, base, head, far_costs, min_effect, seed)
 
-    def share(self, function: Function) -> float:
+    def share(self, function: FunctionCounts) -> float:
         """Return the largest share of any run by which a function differs."""
         return float(np.max(np.abs(function.head - function.base) / np.maximum(np.maximum(self.base, self.head), 1.0)))
 
-    def growth(self, base: Floats, head: Floats) -> _Growth | None:
+    def growth(self, base: Floats, head: Floats) -> _CostGrowth | None:
         """Return how costs (points,) grew, over the feature that tells most of them; None where no feature does."""
         growths = [growth for name in self.features if (growth := self._over(name, base, head))]
         return max(growths, key=lambda growth: max(fit.r2 for fit in (growth.base, growth.head) if fit), default=None)
 
-    def _over(self, name: str, base: Floats, head: Floats) -> _Growth | None:
+    def _over(self, name: str, base: Floats, head: Floats) -> _CostGrowth | None:
         x = self.features[name]
         before, after = fit(name, x, base, seed=self.seed), fit(name, x, head, seed=self.seed)
         if before is None and after is None:
@@ -84,7 +84,7 @@ class _Judge:
         at = far_values(x)[-1]
         shift = exponent_shift(x, base, head, seed=self.seed)
         steeper = int(np.sign(shift.exponent)) if shift and shift.is_new else 0
-        return _Growth(
+        return _CostGrowth(
             feature=name,
             base=before,
             head=after,
@@ -108,7 +108,7 @@ class _Judge:
                 return sign
         return 0
 
-    def verdict(self, function: Function, growth: _Growth) -> Verdict:
+    def verdict(self, function: FunctionCounts, growth: _CostGrowth) -> Verdict:
         """Return whether a difference makes the program's growth worse, or better.
 
         It must add, or save, `COSTLY_SHARE` of base's whole run at the far value, where whole runs must not go the other way. A higher
@@ -145,7 +145,7 @@ class _Judge:
         return ratio is not None and (ratio[1][0] > lowest if worse else ratio[1][1] < highest)
 
 
-def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) -> tuple[Difference, ...]:
+def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) -> tuple[GrowthDifference, ...]:
     """Return what differs between both sides: regressions first, then by what they add at ten times the measured size.
 
     A function whose own code is as it was belongs to the difference of a changed one where their extra costs vary together. Points at which
@@ -157,11 +157,11 @@ def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) ->
         raise ValueError("no point has all of its counts")
     all_functions = functions(experiment)
     features = varying(shared(experiment))
-    judge = _Judge.of(features, _total(all_functions, Side.BASE), _total(all_functions, Side.HEAD), min_effect=min_effect, seed=seed)
+    judge = _GrowthJudge.of(features, _total(all_functions, Side.BASE), _total(all_functions, Side.HEAD), min_effect=min_effect, seed=seed)
     differing = [function for function in all_functions if function.differs and judge.share(function) >= _SLIGHT_SHARE]
     grown = [(function, judge.growth(function.base, function.head)) for function in differing]
     material = [
-        _Found(function, growth, verdict)
+        _FunctionVerdict(function, growth, verdict)
         for function, growth in grown
         if growth and (verdict := judge.verdict(function, growth)) is not Verdict.UNCHANGED
     ]
@@ -172,11 +172,11 @@ def differences(experiment: PlaceExperiment, *, min_effect: float, seed: int) ->
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _FunctionVerdict:
     """A function whose growth differs, and what that means."""
 
-    function: Function
-    growth: _Growth
+    function: FunctionCounts
+    growth: _CostGrowth
     verdict: Verdict
 
     @property
@@ -185,9 +185,9 @@ class _Found:
         return abs(self.growth.head_cost - self.growth.base_cost)
 
 
-def _grouped(material: Sequence[_Found]) -> list[list[_Found]]:
+def _grouped(material: Sequence[_FunctionVerdict]) -> list[list[_FunctionVerdict]]:
     """Return what belongs together, what leads it first: functions that changed, then those of the largest difference."""
-    groups: list[list[_Found]] = []
+    groups: list[list[_FunctionVerdict]] = []
     for member in sorted(material, key=lambda member: (not member.function.has_changed, -member.extra)):
         own = () if member.function.has_changed else groups
         group = next(
@@ -200,7 +200,9 @@ def _grouped(material: Sequence[_Found]) -> list[list[_Found]]:
     return groups
 
 
-def _with_causes(groups: Sequence[Sequence[_Found]], differing: Sequence[Function]) -> Iterator[tuple[Sequence[_Found], Function | None]]:
+def _with_causes(
+    groups: Sequence[Sequence[_FunctionVerdict]], differing: Sequence[FunctionCounts]
+) -> Iterator[tuple[Sequence[_FunctionVerdict], FunctionCounts | None]]:
     """Yield groups, those whose code is as it was with a changed function whose cost differs along with theirs; that is no group itself."""
     causes = {}
     for number, (lead, *_) in enumerate(groups):
@@ -213,12 +215,12 @@ def _with_causes(groups: Sequence[Sequence[_Found]], differing: Sequence[Functio
             yield group, causes.get(number)
 
 
-def _total(all_functions: Sequence[Function], side: Side) -> Floats:
+def _total(all_functions: Sequence[FunctionCounts], side: Side) -> Floats:
     totals: Floats = np.array([function.base if side is Side.BASE else function.head for function in all_functions]).sum(axis=0)
     return totals
 
 
-def _vary_together(function: Function, other: Function) -> bool:
+def _vary_together(function: FunctionCounts, other: FunctionCounts) -> bool:
     """Return whether the extra costs of two functions fit each other linearly, as members of a cluster do (trend-prof §4.1)."""
     extra = np.array([function.head - function.base, other.head - other.base])
     if not extra.std(axis=1).all():
@@ -230,17 +232,17 @@ def _far_cost(law: Law | None) -> float:
     return law.predictions[-1].cost if law and law.predictions else 0.0
 
 
-def _difference(experiment: PlaceExperiment, group: Sequence[_Found], cause: Function | None) -> Difference:
+def _difference(experiment: PlaceExperiment, group: Sequence[_FunctionVerdict], cause: FunctionCounts | None) -> GrowthDifference:
     lead, growth = group[0].function, group[0].growth
     side = Side.BASE if growth.head_cost < growth.base_cost and len(lead.gone) else Side.HEAD
     grown = [_grown(experiment, member.function) if side is Side.HEAD else _gone(experiment, member.function) for member in group]
     if growth.base is None and not lead.base.any():
-        kind = DifferenceKind.NEW
+        kind = GrowthDifferenceKind.NEW
     elif growth.head is None and not lead.head.any():
-        kind = DifferenceKind.GONE
+        kind = GrowthDifferenceKind.GONE
     else:
-        kind = DifferenceKind.EXPONENT if growth.steeper else DifferenceKind.COEFFICIENT
-    return Difference(
+        kind = GrowthDifferenceKind.EXPONENT if growth.steeper else GrowthDifferenceKind.COEFFICIENT
+    return GrowthDifference(
         kind=kind,
         place=experiment.sides[side].places[grown[0][0]],
         members=tuple(dict.fromkeys(place for places in grown for place in places)),
@@ -260,22 +262,22 @@ def _difference(experiment: PlaceExperiment, group: Sequence[_Found], cause: Fun
     )
 
 
-def _ratios(function: Function) -> Interval | None:
+def _ratios(function: FunctionCounts) -> Interval | None:
     if not function.base.all():
         return None
     ratios = function.head / function.base
     return float(ratios.min()), float(ratios.max())
 
 
-def _cause(experiment: PlaceExperiment, function: Function) -> Cause:
+def _cause(experiment: PlaceExperiment, function: FunctionCounts) -> GrowthCause:
     """Return the line of a changed function that ran most often: a new one, else one that is gone."""
     side = Side.HEAD if len(function.new) else Side.BASE
     numbers = function.places[function.new] if len(function.new) else function.base_places[function.gone]
     counted = experiment.sides[side]
-    return Cause(side, counted.places[numbers[int(np.argmax(counted.counts[numbers].max(axis=1)))]])
+    return GrowthCause(side, counted.places[numbers[int(np.argmax(counted.counts[numbers].max(axis=1)))]])
 
 
-def _grown(experiment: PlaceExperiment, function: Function) -> list[int]:
+def _grown(experiment: PlaceExperiment, function: FunctionCounts) -> list[int]:
     """Return the places of head whose counts differ at the point that differs most, the one to be named first."""
     extra = experiment.sides[Side.HEAD].counts[function.places] - function.before
     change = np.abs(extra[:, int(np.argmax(np.abs(extra).sum(axis=0)))])
@@ -290,7 +292,7 @@ def _grown(experiment: PlaceExperiment, function: Function) -> list[int]:
     return function.places[[lead, *rest]].tolist()  # type: ignore[no-any-return]
 
 
-def _gone(experiment: PlaceExperiment, function: Function) -> list[int]:
+def _gone(experiment: PlaceExperiment, function: FunctionCounts) -> list[int]:
     """Return the places of base that are gone, the one that ran most often first."""
     numbers = function.base_places[function.gone]
     largest = experiment.sides[Side.BASE].counts[numbers].max(axis=1)

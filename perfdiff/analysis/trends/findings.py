@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from perfdiff.analysis.findings import Verdict
-from perfdiff.models.trend import Interval, Joint, Law
+from perfdiff.models.trend import Interval, JointLaw, Law
 from perfdiff.records.places import Place, PlaceExperiment
 from perfdiff.records.schema import Floats, Side
 
@@ -26,7 +26,7 @@ class OtherPower:
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class PlaceCluster:
     """Places whose counts vary together, linearly: each fits the representative with R² > 1 - α (trend-prof §4.1).
 
     The representative is a feature or a place: exactly one of `feature` and `place` is not None. `members` are indices into the places of
@@ -44,7 +44,7 @@ class Cluster:
     largest: float
     share: float
     fits: tuple[Law, ...]
-    joint: Joint | None = None
+    joint: JointLaw | None = None
     overtakes: float | None = None
     apart: tuple[OtherPower, ...] = ()
 
@@ -68,12 +68,12 @@ COSTLY_SHARE = 0.02
 class Trends:
     """The clusters of one revision, by their largest cost, and the places that never vary (indices). `totals` (points,) are all counts."""
 
-    clusters: tuple[Cluster, ...]
+    clusters: tuple[PlaceCluster, ...]
     constant: tuple[int, ...]
     totals: Floats
 
 
-class DifferenceKind(StrEnum):
+class GrowthDifferenceKind(StrEnum):
     """What differs between a place, or a cluster of places, of base and of head."""
 
     EXPONENT = "exponent"  # grows by another power
@@ -83,7 +83,7 @@ class DifferenceKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class GrowthCause:
     """A line that is new in head, or gone from base, in another function than what it makes run more or less often."""
 
     side: Side
@@ -91,7 +91,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class GrowthDifference:
     """A place in a function whose growth differs; it stands for `members`, places of `side` whose counts differ along with its.
 
     `base_counts` and `head_counts` (points,) are the blocks that its function executes, which all figures are of.
@@ -102,7 +102,7 @@ class Difference:
     none at one. `verdict` says whether that is a regression. `cause` is where code changed, if that is not the place itself.
     """
 
-    kind: DifferenceKind
+    kind: GrowthDifferenceKind
     place: Place
     members: tuple[int, ...]
     feature: str
@@ -117,7 +117,7 @@ class Difference:
     verdict: Verdict
     side: Side = Side.HEAD
     ratios: Interval | None = None
-    cause: Cause | None = None
+    cause: GrowthCause | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ class Move:
     """A place of head that varies along with something else than in base: its most costly cluster on both sides, its `share` of any run."""
 
     place: Place
-    base: Cluster
-    head: Cluster
+    base: PlaceCluster
+    head: PlaceCluster
     share: float
 
 
@@ -139,6 +139,6 @@ class TrendFindings:
 
     experiment: PlaceExperiment
     sides: Mapping[Side, Trends]
-    differences: tuple[Difference, ...]
+    differences: tuple[GrowthDifference, ...]
     verdict: Verdict
     moves: tuple[Move, ...] = ()

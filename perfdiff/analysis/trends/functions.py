@@ -16,7 +16,7 @@ _Name = tuple[str, str]  # file and function, as head has them where it has them
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionCounts:
     """A function of either side or of both: the places of each side that are its own, and how many blocks they execute, (points,) each.
 
     `places` are indices into head's places, `base_places` into base's. `kept_base` and `kept_head` (points,) are how often the lines that
@@ -47,7 +47,7 @@ class Function:
         return bool(len(self.new) or len(self.gone))
 
 
-def functions(experiment: PlaceExperiment) -> tuple[Function, ...]:
+def functions(experiment: PlaceExperiment) -> tuple[FunctionCounts, ...]:
     """Return the functions of both sides, in the order of head's places; those that head lacks at the end.
 
     A place of base counts for the function that its counterpart is in, so that code which moved is compared where it is now. One that is
@@ -65,7 +65,7 @@ def functions(experiment: PlaceExperiment) -> tuple[Function, ...]:
         own.setdefault(owner, ([], []))[0].append(number)
     unsteady = {Side.BASE: set(base.unsteady), Side.HEAD: set(head.unsteady)}
     return tuple(
-        Function(
+        FunctionCounts(
             places=(now := np.array(ours, dtype=np.int64)),
             base_places=(then := np.array(theirs, dtype=np.int64)),
             base=costs[Side.BASE][then].sum(axis=0),

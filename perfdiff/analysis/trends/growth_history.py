@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.series import GROWTH, Cost, Entry, History, Step
+from perfdiff.analysis.series import GROWTH, ChangePoint, Cost, FunctionHistory, RevisionEntry
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.features import varying
 from perfdiff.config import CompareConfig
@@ -23,7 +23,7 @@ Counted = tuple[Revision, PlaceCounts | str]
 
 
 @one_thread()
-def growth_history(function: str, file: str, counted: Sequence[Counted], config: CompareConfig) -> History | None:
+def growth_history(function: str, file: str, counted: Sequence[Counted], config: CompareConfig) -> FunctionHistory | None:
     """Return the history of the function of this name, that of `file` where a revision has several; None where no feature tells its growth.
 
     Each revision is held against the one that began the current level, so that small shifts add up: it begins a new level where the paired
@@ -40,20 +40,20 @@ def growth_history(function: str, file: str, counted: Sequence[Counted], config:
     entries = []
     for (revision, places), cost in zip(counted, costs, strict=True):
         if isinstance(places, str) or not isinstance(cost, np.ndarray):
-            entries.append(Entry(revision, reason=cost if isinstance(cost, Claim) else claim("given", reason=str(places))))
+            entries.append(RevisionEntry(revision, reason=cost if isinstance(cost, Claim) else claim("given", reason=str(places))))
             continue
         x = varying(places.features).get(feature)
         law = None if x is None else fit(feature, x, cost, seed=config.seed)
         if x is None or law is None:
-            entries.append(Entry(revision, reason=claim("no-feature-of-runs" if x is None else "few-values", feature=feature)))
+            entries.append(RevisionEntry(revision, reason=claim("no-feature-of-runs" if x is None else "few-values", feature=feature)))
             continue
         shift = exponent_shift(level[1], level[2], cost, seed=config.seed) if level else None
-        step = Step(shift, level[0]) if level and shift and shift.is_new else None
+        step = ChangePoint(shift, level[0]) if level and shift and shift.is_new else None
         if level is None or step or shift is None:
             level = revision, x, cost
         exponent = Cost(law, law.b, *law.ci_b, step=step, count=float(cost[int(np.nanargmax(x))]))
-        entries.append(Entry(revision, costs={GROWTH: exponent}))
-    return History(function, file, tuple(entries), config, feature=feature, at=_largest_point(feature, counted))
+        entries.append(RevisionEntry(revision, costs={GROWTH: exponent}))
+    return FunctionHistory(function, file, tuple(entries), config, feature=feature, at=_largest_point(feature, counted))
 
 
 def _costs(function: str, file: str, places: PlaceCounts | str) -> Floats | Claim | None:

@@ -31,7 +31,7 @@ _NOWHERE: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class LinePlaces:
     """The places (indices) of a part of the program on each side."""
 
     base: Ints
@@ -67,20 +67,20 @@ class MatchedLines:
     blocks: Mapping[Side, Floats]
     by_line: Mapping[Side, Mapping[str, Mapping[int, Sequence[int]]]]
 
-    def of(self, infos: Iterable[FunctionInfo]) -> Stretch:
+    def of(self, infos: Iterable[FunctionInfo]) -> LinePlaces:
         """Return what is code of functions."""
         infos = [*infos]
         base = (self._within(info.base, Side.BASE) for info in infos)
         head = (self._within(info.head, Side.HEAD) for info in infos)
-        return Stretch(*(np.unique(np.concatenate([_NOWHERE, *places])) for places in (base, head)))
+        return LinePlaces(*(np.unique(np.concatenate([_NOWHERE, *places])) for places in (base, head)))
 
-    def beside(self, infos: Iterable[FunctionInfo]) -> Stretch:
+    def beside(self, infos: Iterable[FunctionInfo]) -> LinePlaces:
         """Return what is code of none of these functions."""
         theirs = self.of(infos)
         every = (np.arange(len(self.experiment.sides[side].places)) for side in Side)
-        return Stretch(*(np.setdiff1d(places, own) for places, own in zip(every, (theirs.base, theirs.head), strict=True)))
+        return LinePlaces(*(np.setdiff1d(places, own) for places, own in zip(every, (theirs.base, theirs.head), strict=True)))
 
-    def blocks_of(self, stretch: Stretch, side: Side) -> Floats:
+    def blocks_of(self, stretch: LinePlaces, side: Side) -> Floats:
         """Return how many blocks a part of the program executed on a side, (points,)."""
         return np.asarray(self.blocks[side][stretch.base if side is Side.BASE else stretch.head].sum(axis=0))
 
@@ -88,7 +88,7 @@ class MatchedLines:
         """Return how many blocks whole runs executed on a side, (points,)."""
         return np.asarray(self.blocks[side].sum(axis=0))
 
-    def grown(self, stretch: Stretch, *, min_effect: float, seed: int) -> tuple[LineGrowth, ...]:
+    def grown(self, stretch: LinePlaces, *, min_effect: float, seed: int) -> tuple[LineGrowth, ...]:
         """Return which lines of a part run more often, the largest extra count first; of a block, whose lines run equally often, its first.
 
         At the point where most is added, a line must add `min_effect` of the blocks that the part executed before. How counts grow is told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.clusters import trends
 from perfdiff.analysis.trends.differences import differences
-from perfdiff.analysis.trends.findings import Difference, TrendFindings
+from perfdiff.analysis.trends.findings import GrowthDifference, TrendFindings
 from perfdiff.analysis.trends.moves import moves
 from perfdiff.models.clusters import ALPHA
 from perfdiff.models.threads import one_thread
@@ -33,6 +33,6 @@ def analyse(experiment: PlaceExperiment, *, min_effect: float, seed: int, alpha:
     return TrendFindings(experiment, sides, differing, _verdict(differing), moved)
 
 
-def _verdict(differing: tuple[Difference, ...]) -> Verdict:
+def _verdict(differing: tuple[GrowthDifference, ...]) -> Verdict:
     seen = {difference.verdict for difference in differing}
     return next((verdict for verdict in _ORDER if verdict in seen), Verdict.UNCHANGED)

@@ -12,7 +12,7 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.shares import ALLOCATION
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.verdicts.conclusion import Program, first_conclusion, reserved
+from perfdiff.analysis.verdicts.conclusion import ProgramFindings, first_conclusion, reserved
 from perfdiff.analysis.verdicts.doubt import WORK
 from perfdiff.analysis.verdicts.evidence import Evidence
 from perfdiff.analysis.verdicts.rules import Conclusion
@@ -110,7 +110,7 @@ def _grants(entry: Acceptance, claim: str, finding: FunctionFinding, findings: F
     return is_same and seen is not None and seen.low <= entry.high
 
 
-def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config: CompareConfig) -> Program:
+def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config: CompareConfig) -> ProgramFindings:
     """Return a program without what was accepted: whole runs that are slower speak no more where accepted functions explain them."""
     runs = WholeRuns(findings.end_to_end).where(lambda end: end.judges)
     are_explained = _are_explained(runs, [finding for finding in functions if finding.accepted], config)
@@ -122,10 +122,10 @@ def _unaccepted(functions: Sequence[FunctionFinding], findings: Findings, config
         witnessed=findings.behaviour,
         endless=findings.endless,
     )
-    return Program(others, evidence, config)
+    return ProgramFindings(others, evidence, config)
 
 
-def _whole(program: Program, functions: Sequence[FunctionFinding]) -> Conclusion:
+def _whole(program: ProgramFindings, functions: Sequence[FunctionFinding]) -> Conclusion:
     """Return the verdict on what nobody accepted; nothing is left of a program that alone is judged and whose runs are explained."""
     marked = [finding for finding in functions if finding.accepted]
     accepted = tuple(claim("of-accepted", name=finding.info.name, ratio=finding.accepted[0].ratio) for finding in marked)

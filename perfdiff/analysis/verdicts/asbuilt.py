@@ -23,7 +23,7 @@ MOST = 0.8  # of the layouts lie between what is told of them
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _LayoutContrast:
     """What pairs show at a point: those of the builds themselves (n,), and the means of all layouts (k,), as logarithms."""
 
     end: EndToEnd
@@ -68,7 +68,7 @@ def layout_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: CompareCo
     if not flags:
         return
     of_places = (end for end in ends if _apart(end, runs, ends, config) is None)
-    standing_out = [seen for end in of_places if (seen := _seen(end, runs)) is not None]
+    standing_out = [seen for end in of_places if (seen := _layout_contrast(end, runs)) is not None]
     worst = max(standing_out, key=lambda seen: (len(seen.built), abs(seen.effect)), default=None)
     if worst is None:
         return
@@ -100,7 +100,7 @@ def few_layouts_note(runs: Sequence[Run], ends: Sequence[EndToEnd], config: Comp
         yield claim("few-layouts", points=labels, known=POLICY.layouts_known, shift=POLICY.layout_shift)
 
 
-def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
+def _layout_contrast(end: EndToEnd, runs: Sequence[Run]) -> _LayoutContrast | None:
     """Return what a point shows where its builds stand out, None where they do not or too little is known."""
     if end.ratio is None:
         return None
@@ -108,7 +108,7 @@ def _seen(end: EndToEnd, runs: Sequence[Run]) -> _Seen | None:
     shifts, numbers = _shifts(comparable(base), comparable(head), end.by)
     built, built_in = _shifts(base, head, end.by)  # few pairs are of the builds themselves: those that were made apart count as well
     layouts = np.array([shifts[numbers == number].mean() for number in np.unique(numbers)])
-    seen = _Seen(end, built[built_in == 0], layouts)
+    seen = _LayoutContrast(end, built[built_in == 0], layouts)
     if len(seen.built) < FEWEST or len(layouts) < LAYOUTS or POLICY.may_be_places(math.exp(abs(seen.effect))):
         return None
     is_told_already = PointStanding.SLOWER if seen.effect > 0 else PointStanding.FASTER

@@ -13,30 +13,30 @@ from typing import TypeVar
 import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.parallel import average
 from perfdiff.analysis.verdicts.parts import parts_difference
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.analysis.witnessed import Amount, Difference, DifferenceKind, PointBehaviour, SideBehaviour, Written
+from perfdiff.analysis.witnessed import Amount, BehaviourDifference, BehaviourDifferenceKind, OutputAmounts, PointBehaviour, SideBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.records.behaviour import Behaviour, Shape
 from perfdiff.records.schema import Experiment, Phase, Run, Side
 
 T = TypeVar("T")
 
-_SAME_WORDS = {DifferenceKind.OTHER_NUMBERS, DifferenceKind.OTHER_ORDER}
+_SAME_WORDS = {BehaviourDifferenceKind.OTHER_NUMBERS, BehaviourDifferenceKind.OTHER_ORDER}
 
 
-def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig) -> tuple[PointBehaviour, ...]:
+def behaviours(experiment: Experiment, work: WorkDifference | None, config: CompareConfig) -> tuple[PointBehaviour, ...]:
     """Return what whole runs did at each point that both sides have some of, and how that differs.
 
     `work` is what exact counts say, None where nothing was counted; a library that is called less shows in the time that runs take.
     """
     checked = {workload.name for workload in experiment.workloads if workload.checked}
     runs = {point.id: [_witnesses(experiment.runs, point.id, side) for side in Side] for point in experiment.points}
-    sides = {point: [_Side.of(of_side) for of_side in both] for point, both in runs.items() if all(both)}
+    sides = {point: [_SideRuns.of(of_side) for of_side in both] for point, both in runs.items() if all(both)}
     witnessed = []
     for point in (point for point in experiment.points if point.id in sides):
         base, head = sides[point.id]
@@ -46,7 +46,11 @@ def behaviours(experiment: Experiment, work: Work | None, config: CompareConfig)
         part = min(counted, taken)
         others = [other for other in experiment.points if other.workload == point.workload and other.id in sides and other is not point]
         if part <= POLICY.small_part and not _shows_work(base, [sides[other.id][0] for other in others], least):
-            differences += (Difference(DifferenceKind.LESS_WORK, claim("executes-less" if part == counted else "takes-less", part=part)),)
+            differences += (
+                BehaviourDifference(
+                    BehaviourDifferenceKind.LESS_WORK, claim("executes-less" if part == counted else "takes-less", part=part)
+                ),
+            )
         witnessed.append(PointBehaviour(point, base.all, head.all, differences, point.workload in checked))
     return tuple(witnessed)
 
@@ -59,18 +63,18 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
     """
     if not any(behaviour.differences for behaviour in witnessed) or conclusion.rung is Rung.CODE:
         return conclusion
-    says = _told(witnessed)
+    says = _gravest_difference(witnessed)
     if conclusion.verdict not in (Verdict.IMPROVEMENT, Verdict.UNCHANGED):
         return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
     doubts = [replace(behaviour, differences=tuple(_doubts(behaviour, conclusion.verdict, config))) for behaviour in witnessed]
     if not any(behaviour.differences for behaviour in doubts):
         return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
-    return conclusion.opened(claim("less-work", head=_told(doubts)))
+    return conclusion.opened(claim("less-work", head=_gravest_difference(doubts)))
 
 
 def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Claim]:
     """Yield notes on what head does otherwise at all points, and on processes that runs left."""
-    points_by_differences: dict[tuple[Difference, ...], list[str]] = {}
+    points_by_differences: dict[tuple[BehaviourDifference, ...], list[str]] = {}
     for behaviour in witnessed:
         if behaviour.differences:
             points_by_differences.setdefault(behaviour.differences, []).append(behaviour.point.label)
@@ -79,7 +83,9 @@ def behaviour_notes(witnessed: Sequence[PointBehaviour]) -> Iterator[Claim]:
             claim("head-differs", points=tuple(points), differences=tuple(difference.says for difference in differences))
             for differences, points in points_by_differences.items()
         )
-        are_left = {difference.kind for behaviour in witnessed for difference in behaviour.differences} == {DifferenceKind.PROCESSES_LEFT}
+        are_left = {difference.kind for behaviour in witnessed for difference in behaviour.differences} == {
+            BehaviourDifferenceKind.PROCESSES_LEFT
+        }
         yield claim("outputs-differ", differing=differing, remedy=claim("wait-for-processes" if are_left else "say-that-it-is-meant"))
     leaving = {side: [behaviour for behaviour in witnessed if getattr(behaviour, side).leaving] for side in Side}
     for side, points in leaving.items():
@@ -94,10 +100,12 @@ def _witnesses(runs: Sequence[Run], point: int, side: Side) -> list[Run]:
     return [run for run in runs if run.phase is Phase.PLAIN and run.point == point and run.side is side and run.behaviour is not None]
 
 
-def _told(witnessed: Sequence[PointBehaviour]) -> Claim:
+def _gravest_difference(witnessed: Sequence[PointBehaviour]) -> Claim:
     """Return the gravest difference, at which points there are any, and whether there are more kinds."""
     differing = [behaviour for behaviour in witnessed if behaviour.differences]
-    kinds = sorted({difference.kind for behaviour in differing for difference in behaviour.differences}, key=[*DifferenceKind].index)
+    kinds = sorted(
+        {difference.kind for behaviour in differing for difference in behaviour.differences}, key=[*BehaviourDifferenceKind].index
+    )
     says, where = next(
         (difference.says, behaviour.point.label)
         for behaviour in differing
@@ -108,29 +116,29 @@ def _told(witnessed: Sequence[PointBehaviour]) -> Claim:
     return claim("gravest-difference", says=says, point=point, more_points=len(differing) - 1, more_kinds=len(kinds) - 1)
 
 
-def _doubts(witnessed: PointBehaviour, verdict: Verdict, config: CompareConfig) -> Iterator[Difference]:
+def _doubts(witnessed: PointBehaviour, verdict: Verdict, config: CompareConfig) -> Iterator[BehaviourDifference]:
     """Yield the differences that speak against good news."""
     for difference in witnessed.differences:
         is_meant = (
             witnessed.checked
             or config.outputs == "differ"
-            or (config.outputs, difference.kind) == ("unordered", DifferenceKind.OTHER_ORDER)
+            or (config.outputs, difference.kind) == ("unordered", BehaviourDifferenceKind.OTHER_ORDER)
         )
         is_grave = difference.kind.suggests_less_work or verdict is Verdict.IMPROVEMENT
-        if is_grave and (not is_meant or difference.kind is DifferenceKind.PROCESSES_LEFT):
+        if is_grave and (not is_meant or difference.kind is BehaviourDifferenceKind.PROCESSES_LEFT):
             yield difference
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _SideRuns:
     """What each run of a side did, and all of them together."""
 
-    each: Sequence[Behaviour]
+    behaviours: Sequence[Behaviour]
     all: SideBehaviour
     cpu_ns: float
 
     @staticmethod
-    def of(runs: Sequence[Run]) -> _Side:
+    def of(runs: Sequence[Run]) -> _SideRuns:
         """Return what runs did, which all were looked at."""
         seen = [run.behaviour for run in runs if run.behaviour is not None]
         names = sorted({name for behaviour in seen for name in behaviour.files or {}})
@@ -146,11 +154,11 @@ class _Side:
             left_cpu_ns=max(behaviour.left_cpu_ns for behaviour in seen),
             concurrency=average(runs),
         )
-        return _Side(seen, together, float(np.median([run.cpu_ns for run in runs])))
+        return _SideRuns(seen, together, float(np.median([run.cpu_ns for run in runs])))
 
-    def without_echoes(self) -> _Side:
+    def without_echoes(self) -> _SideRuns:
         """Return the side as if it had written nothing that repeats its parameters."""
-        return replace(self, each=[_without_echoes(behaviour) for behaviour in self.each])
+        return replace(self, behaviours=[_without_echoes(behaviour) for behaviour in self.behaviours])
 
 
 def _without_echoes(behaviour: Behaviour) -> Behaviour:
@@ -167,9 +175,9 @@ def _of_file(name: str, seen: Sequence[Behaviour]) -> list[Shape]:
     return [behaviour.files[name] for behaviour in seen if behaviour.files and name in behaviour.files]
 
 
-def _written(shapes: Sequence[Shape]) -> Written:
+def _written(shapes: Sequence[Shape]) -> OutputAmounts:
     lines, sizes = ([getattr(shape, of) for shape in shapes] for of in ("lines", "bytes"))
-    return Written(sum(count > 0 for count in lines), Amount(min(lines), max(lines)), Amount(min(sizes), max(sizes)))
+    return OutputAmounts(sum(count > 0 for count in lines), Amount(min(lines), max(lines)), Amount(min(sizes), max(sizes)))
 
 
 def _elsewhere(seen: Sequence[Behaviour]) -> Amount | None:
@@ -183,7 +191,7 @@ def _elsewhere(seen: Sequence[Behaviour]) -> Amount | None:
     return Amount(min(amounts), max(amounts))
 
 
-def _shows_work(side: _Side, others: Sequence[_Side], least: float) -> bool:
+def _shows_work(side: _SideRuns, others: Sequence[_SideRuns], least: float) -> bool:
     """Return whether what runs print and write hangs on what they work on: it differs from that of other points of their workload.
 
     More of it than a message holds is a result as well, which no head that skips its work would have. Of a workload with one point anything
@@ -194,7 +202,7 @@ def _shows_work(side: _Side, others: Sequence[_Side], least: float) -> bool:
     if others:
         here, elsewhere = side.without_echoes(), [other.without_echoes() for other in others]
         return any(True for other in elsewhere for pair in ((here, other), (other, here)) for _ in _differences(*pair, least))
-    written = [shape for run in side.each for shape in (run.output, run.errors, *(run.files or {}).values())]
+    written = [shape for run in side.behaviours for shape in (run.output, run.errors, *(run.files or {}).values())]
     bytes_elsewhere = side.all.elsewhere_bytes.most if side.all.elsewhere_bytes else math.inf
     return any(map(_may_be_result, written)) or bytes_elsewhere >= POLICY.few_bytes_elsewhere
 
@@ -204,53 +212,55 @@ def _may_be_result(shape: Shape) -> bool:
     return bool(shape.unechoed.numbers) if shape.unechoed else shape.lines > 0
 
 
-def _differences(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
+def _differences(base: _SideRuns, head: _SideRuns, least: float) -> Iterator[BehaviourDifference]:
     """Yield in what head's runs do something else, the gravest first; lines that are fewer by less than `least` are as many."""
     before, after = base.all, head.all
     if _differ(before.exit_codes, after.exit_codes):
-        yield Difference(DifferenceKind.EXIT_CODE, claim("exits", head=tuple(after.exit_codes), base=tuple(before.exit_codes)))
+        yield BehaviourDifference(
+            BehaviourDifferenceKind.EXIT_CODE, claim("exits", head=tuple(after.exit_codes), base=tuple(before.exit_codes))
+        )
     if _is_more_often(after.leaving, after.runs, before.leaving, before.runs):
-        yield Difference(DifferenceKind.PROCESSES_LEFT, claim("leaves-processes", names=after.left))
-    errors = _text_difference([of.errors for of in base.each], [of.errors for of in head.each], least)
+        yield BehaviourDifference(BehaviourDifferenceKind.PROCESSES_LEFT, claim("leaves-processes", names=after.left))
+    errors = _text_difference([of.errors for of in base.behaviours], [of.errors for of in head.behaviours], least)
     if errors is not None:
-        is_less = not after.errors.runs or errors is DifferenceKind.LESS_OUTPUT
+        is_less = not after.errors.runs or errors is BehaviourDifferenceKind.LESS_OUTPUT
         says = _prints(claim("on-standard-error"), before.errors, after.errors, errors)
-        otherwise = errors if errors in _SAME_WORDS else DifferenceKind.ERRORS
-        yield Difference(DifferenceKind.FEWER_ERRORS if is_less else otherwise, says)
-    output = _text_difference([of.output for of in base.each], [of.output for of in head.each], least)
+        otherwise = errors if errors in _SAME_WORDS else BehaviourDifferenceKind.ERRORS
+        yield BehaviourDifference(BehaviourDifferenceKind.FEWER_ERRORS if is_less else otherwise, says)
+    output = _text_difference([of.output for of in base.behaviours], [of.output for of in head.behaviours], least)
     if output is not None:
-        yield Difference(output, _prints(None, before.output, after.output, output))
+        yield BehaviourDifference(output, _prints(None, before.output, after.output, output))
     yield from _of_files(base, head, least)
     yield from _of_elsewhere(before.elsewhere_bytes, after.elsewhere_bytes)
 
 
-def _of_elsewhere(base: Amount | None, head: Amount | None) -> Iterator[Difference]:
+def _of_elsewhere(base: Amount | None, head: Amount | None) -> Iterator[BehaviourDifference]:
     """Yield that head writes less than base outside of what is looked at more closely."""
     if base and head and base.least - head.most >= POLICY.few_bytes_elsewhere and _is_clearly_less(base, head, 1.0):
-        yield Difference(DifferenceKind.LESS_ELSEWHERE, claim("writes-less-elsewhere", head=head.most, base=base.most))
+        yield BehaviourDifference(BehaviourDifferenceKind.LESS_ELSEWHERE, claim("writes-less-elsewhere", head=head.most, base=base.most))
 
 
-def _of_files(base: _Side, head: _Side, least: float) -> Iterator[Difference]:
+def _of_files(base: _SideRuns, head: _SideRuns, least: float) -> Iterator[BehaviourDifference]:
     """Yield one difference for files that head does not write or writes less to, and one for those that it writes something else to."""
-    if any(of.files is None for of in (*base.each, *head.each)):
+    if any(of.files is None for of in (*base.behaviours, *head.behaviours)):
         return
-    kinds: dict[str, DifferenceKind | None] = {}
+    kinds: dict[str, BehaviourDifferenceKind | None] = {}
     for name in base.all.files:
-        before, after = _of_file(name, base.each), _of_file(name, head.each)
+        before, after = _of_file(name, base.behaviours), _of_file(name, head.behaviours)
         is_missing = _is_more_often(len(before), base.all.runs, len(after), head.all.runs)
-        kinds[name] = DifferenceKind.LESS_OUTPUT if is_missing else _text_difference(before, after, least) if after else None
-    less = tuple(name for name, kind in kinds.items() if kind is DifferenceKind.LESS_OUTPUT)
-    unordered = tuple(name for name, kind in kinds.items() if kind is DifferenceKind.OTHER_ORDER)
+        kinds[name] = BehaviourDifferenceKind.LESS_OUTPUT if is_missing else _text_difference(before, after, least) if after else None
+    less = tuple(name for name, kind in kinds.items() if kind is BehaviourDifferenceKind.LESS_OUTPUT)
+    unordered = tuple(name for name, kind in kinds.items() if kind is BehaviourDifferenceKind.OTHER_ORDER)
     others = tuple(name for name, kind in kinds.items() if kind is not None and name not in (*less, *unordered))
     if less:
-        yield Difference(DifferenceKind.LESS_FILES, claim("writes-less-to-files", names=less))
+        yield BehaviourDifference(BehaviourDifferenceKind.LESS_FILES, claim("writes-less-to-files", names=less))
     if others:
-        yield Difference(DifferenceKind.OTHER_FILES, claim("writes-other-files", names=others))
+        yield BehaviourDifference(BehaviourDifferenceKind.OTHER_FILES, claim("writes-other-files", names=others))
     if unordered:
-        yield Difference(DifferenceKind.OTHER_ORDER, claim("writes-in-another-order", names=unordered))
+        yield BehaviourDifference(BehaviourDifferenceKind.OTHER_ORDER, claim("writes-in-another-order", names=unordered))
 
 
-def _of_inputs(runs: Sequence[Run], point: int) -> Iterator[Difference]:
+def _of_inputs(runs: Sequence[Run], point: int) -> Iterator[BehaviourDifference]:
     """Yield that setups left other files for head's runs than for base's; those that vary between the builds of a side say nothing."""
     base, head = (
         [
@@ -265,7 +275,7 @@ def _of_inputs(runs: Sequence[Run], point: int) -> Iterator[Difference]:
     names = sorted({name for inputs in (*base, *head) for name in inputs})
     others = tuple(name for name in names if _are_other_inputs([[inputs.get(name) for inputs in side] for side in (base, head)]))
     if others:
-        yield Difference(DifferenceKind.OTHER_INPUTS, claim("has-other-inputs", names=others))
+        yield BehaviourDifference(BehaviourDifferenceKind.OTHER_INPUTS, claim("has-other-inputs", names=others))
 
 
 def _are_other_inputs(sides: Sequence[Sequence[Shape | None]]) -> bool:
@@ -275,7 +285,7 @@ def _are_other_inputs(sides: Sequence[Sequence[Shape | None]]) -> bool:
     return all(len(side) == 1 for side in contents) and contents[0] != contents[1]
 
 
-def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
+def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float) -> BehaviourDifferenceKind | None:
     """Return how what head's runs write differs from what base's do, in the most specific form in which each side agrees with itself.
 
     What varies between runs of one side says nothing of the other: neither times do, nor, where it varies, the order of lines. Where only
@@ -288,22 +298,22 @@ def _text_difference(base: Sequence[Shape], head: Sequence[Shape], least: float)
     if _are_same(comparable.get("timeless", [])):
         return parts_difference(base, head, ("numbers",))
     if "masked" in comparable and _differ(*comparable["masked"]):
-        return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
+        return _less_or(BehaviourDifferenceKind.OTHER_OUTPUT, base, head, least)
     if _are_same(comparable.get("masked", [])):
         return _difference_of_numbers(base, head, is_always_alike=_agree_alone(comparable["timeless"]))
     if "masked" not in comparable and min(len(base), len(head)) > 1 and _agree_alone(comparable.get("exact", [])):
-        return _less_or(DifferenceKind.OTHER_OUTPUT, base, head, least)
+        return _less_or(BehaviourDifferenceKind.OTHER_OUTPUT, base, head, least)
     return _less_or(parts_difference(base, head, ("texts", "numbers")), base, head, least)
 
 
-def _difference_of_numbers(base: Sequence[Shape], head: Sequence[Shape], *, is_always_alike: bool) -> DifferenceKind | None:
+def _difference_of_numbers(base: Sequence[Shape], head: Sequence[Shape], *, is_always_alike: bool) -> BehaviourDifferenceKind | None:
     """Return how texts differ that are the same without numbers and the order of their lines."""
     if min(len(base), len(head)) == 1:  # nobody knows what varies
         return None
     if is_always_alike:
         is_same_unordered = bool(base[0].unordered) and base[0].unordered == head[0].unordered
-        return DifferenceKind.OTHER_ORDER if is_same_unordered else DifferenceKind.OTHER_NUMBERS
-    return DifferenceKind.OTHER_NUMBERS if _have_other_numbers(base, head) else parts_difference(base, head, ("numbers",))
+        return BehaviourDifferenceKind.OTHER_ORDER if is_same_unordered else BehaviourDifferenceKind.OTHER_NUMBERS
+    return BehaviourDifferenceKind.OTHER_NUMBERS if _have_other_numbers(base, head) else parts_difference(base, head, ("numbers",))
 
 
 def _are_same(sides: Sequence[Counter[str]]) -> bool:
@@ -324,13 +334,15 @@ def _agree_alone(sides: Sequence[Counter[str]]) -> bool:
     return bool(sides) and all(len(side) == 1 for side in sides)
 
 
-def _less_or(otherwise: DifferenceKind | None, base: Sequence[Shape], head: Sequence[Shape], least: float) -> DifferenceKind | None:
+def _less_or(
+    otherwise: BehaviourDifferenceKind | None, base: Sequence[Shape], head: Sequence[Shape], least: float
+) -> BehaviourDifferenceKind | None:
     """Return that head writes less where it clearly does, something else for more lines or fewer bytes, or what else is known."""
     before, after = _written(base), _written(head)
     if _is_clearly_less(before.lines, after.lines, 1 - least) or _is_clearly_less(before.bytes, after.bytes, POLICY.most):
-        return DifferenceKind.LESS_OUTPUT
+        return BehaviourDifferenceKind.LESS_OUTPUT
     is_other = _is_clearly_less(after.lines, before.lines, 1 - least) or _is_clearly_less(before.bytes, after.bytes, 1 - least)
-    return DifferenceKind.OTHER_OUTPUT if is_other else otherwise
+    return BehaviourDifferenceKind.OTHER_OUTPUT if is_other else otherwise
 
 
 def _is_clearly_less(base: Amount, head: Amount, part: float) -> bool:
@@ -360,15 +372,17 @@ def _chance(head: int, of_head: int, base: int, of_base: int) -> float:
     return ways / math.comb(runs, so)
 
 
-def _prints(where: Claim | None, base: Written, head: Written, kind: DifferenceKind) -> Claim:
+def _prints(where: Claim | None, base: OutputAmounts, head: OutputAmounts, kind: BehaviourDifferenceKind) -> Claim:
     """Return what head prints otherwise."""
     if kind in _SAME_WORDS:
-        return claim("prints-other-numbers" if kind is DifferenceKind.OTHER_NUMBERS else "prints-in-another-order", where=where)
+        return claim("prints-other-numbers" if kind is BehaviourDifferenceKind.OTHER_NUMBERS else "prints-in-another-order", where=where)
     before = _size(base) if base.runs else claim("nothing")
     if not head.runs:
         return claim("prints-nothing", where=where, base=before)
-    return claim("prints-less" if kind is DifferenceKind.LESS_OUTPUT else "prints-otherwise", where=where, head=_size(head), base=before)
+    return claim(
+        "prints-less" if kind is BehaviourDifferenceKind.LESS_OUTPUT else "prints-otherwise", where=where, head=_size(head), base=before
+    )
 
 
-def _size(written: Written) -> Claim:
+def _size(written: OutputAmounts) -> Claim:
     return claim("output", lines=written.lines.most, bytes=written.bytes.most)

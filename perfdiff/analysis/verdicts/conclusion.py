@@ -18,14 +18,14 @@ from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.verdicts.uncompared import of_what_was_compared
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Compared
+from perfdiff.records.schema import ComparedUnit
 from perfdiff.statistics.pairs import MOST_PAIRS
 
 SUSPECTS = 2  # named in a sentence
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ProgramFindings:
     """All that is known of a program: its functions with their verdicts, and the evidence on the whole."""
 
     functions: Sequence[FunctionFinding]
@@ -44,7 +44,7 @@ class Program:
     @property
     def is_judged_alone(self) -> bool:
         """Return whether the user asked for the program alone, whatever single functions cost, or nothing is known of these."""
-        return self.config.judge == "program" or self.evidence.compared is Compared.COMMANDS
+        return self.config.judge == "program" or self.evidence.compared is ComparedUnit.COMMANDS
 
     @property
     def is_open(self) -> bool:
@@ -68,15 +68,15 @@ class ProgramRule:
     verdict: Verdict
     rung: Rung
     asks: str
-    sentence: Callable[[Program], Claim | None]
+    sentence: Callable[[ProgramFindings], Claim | None]
 
-    def conclusion(self, sentence: Claim, program: Program) -> Conclusion:
+    def conclusion(self, sentence: Claim, program: ProgramFindings) -> Conclusion:
         """Return the conclusion that a sentence says."""
         tells = self.verdict is not Verdict.REGRESSION and self.rung is not Rung.CODE
         return Conclusion(self.verdict, sentence, self.rung, program.excluded if tells else None, (FiredRule(self.name, self.asks),))
 
 
-def _head_does_not_end(program: Program) -> Claim | None:
+def _head_does_not_end(program: ProgramFindings) -> Claim | None:
     """Tell of cases that do not end on head, which no other slow-down is beside; a function that is slower may be why, or not."""
     endless, guilty = sorted(program.evidence.endless, key=lambda case: -case.ratio), program.of(Verdict.REGRESSION)
     if not endless:
@@ -93,7 +93,7 @@ def _head_does_not_end(program: Program) -> Claim | None:
     )
 
 
-def _function_slower(program: Program) -> Claim | None:
+def _function_slower(program: ProgramFindings) -> Claim | None:
     guilty, runs = program.of(Verdict.REGRESSION), program.runs
     if not guilty or program.is_judged_alone or _are_outweighed(guilty, runs):
         return None
@@ -102,7 +102,7 @@ def _function_slower(program: Program) -> Claim | None:
     return claim("unfelt-regression", guilty=_guilty(guilty), excluded=_excluded(runs, program.config), elsewhere=_elsewhere(runs))
 
 
-def _slower_by_function(program: Program) -> Claim | None:
+def _slower_by_function(program: ProgramFindings) -> Claim | None:
     guilty = program.of(Verdict.REGRESSION)
     return _regression(guilty, program.runs) if guilty and program.runs.slower else None
 
@@ -111,7 +111,7 @@ def _regression(guilty: Sequence[FunctionFinding], runs: WholeRuns) -> Claim:
     return claim("regression", guilty=_guilty(guilty), elsewhere=_elsewhere(runs))
 
 
-def _places(program: Program) -> Claim | None:
+def _places(program: ProgramFindings) -> Claim | None:
     """Tell of whole runs slower by no more than places of code make, where counts, of runs like all others, add neither work nor waits."""
     work, slower = program.evidence.work, program.runs.slower
     if not slower or work is None or not work.adds_nothing:
@@ -121,14 +121,14 @@ def _places(program: Program) -> Claim | None:
     return _undecided(claim("made-by-places", takes=_takes(slower[0])), program)
 
 
-def _command_slower(program: Program) -> Claim | None:
+def _command_slower(program: ProgramFindings) -> Claim | None:
     slower = program.runs.slower
-    if not slower or program.evidence.compared is not Compared.COMMANDS:
+    if not slower or program.evidence.compared is not ComparedUnit.COMMANDS:
         return None
     return claim("slower-command", takes=_takes(slower[0]), elsewhere=_elsewhere(program.runs))
 
 
-def _not_located(program: Program) -> Claim | None:
+def _not_located(program: ProgramFindings) -> Claim | None:
     """Tell of slower whole runs that no function explains."""
     evidence, slower = program.evidence, program.runs.slower
     if not slower:
@@ -142,12 +142,12 @@ def _not_located(program: Program) -> Claim | None:
     return claim("not-located", takes=_takes(slower[0]), reasons=tuple(reasons))
 
 
-def _same_code(program: Program) -> Claim | None:
+def _same_code(program: ProgramFindings) -> Claim | None:
     is_same = program.evidence.same_code
     return claim("no-regression", where=None, by=claim("nothing-differs"), beside=_confirmed(program.runs)) if is_same else None
 
 
-def _faster(program: Program) -> Claim | None:
+def _faster(program: ProgramFindings) -> Claim | None:
     """Tell of whole runs that are faster at some point and slower nowhere: clearly, or beyond chance where calls of a function are, too."""
     runs, improved = program.runs, program.of(Verdict.IMPROVEMENT)
     faster = runs.of(PointStanding.FASTER) or [end for end in runs.ends if improved and end.high < 1]
@@ -159,42 +159,42 @@ def _faster(program: Program) -> Claim | None:
     return claim("improvement", by=_takes(best), beside=_saved(program.evidence.savers, faster))
 
 
-def _not_slower(program: Program) -> Claim | None:
+def _not_slower(program: ProgramFindings) -> Claim | None:
     runs, repeats_less = program.runs, program.runs.are_as_fast and program.evidence.repeating
     return _no_regression(program, _excluded(runs, program.config), None) if runs.are_not_slower and not repeats_less else None
 
 
-def _runs_open(program: Program) -> Claim | None:
+def _runs_open(program: ProgramFindings) -> Claim | None:
     return _undecided(_needed(program.runs, program.evidence.ended_by), program) if program.is_open or program.is_judged_alone else None
 
 
-def _function_faster(program: Program) -> Claim | None:
+def _function_faster(program: ProgramFindings) -> Claim | None:
     improved = [] if program.evidence.repeating else program.of(Verdict.IMPROVEMENT)
     may_be_slower = any(end.high > end.smallest(program.config) and end.ratio and end.ratio.value > 1 for end in program.runs.ends)
     return claim("improvement", by=improved[0].headline, beside=None) if improved and not may_be_slower else None
 
 
-def _same_counts(program: Program) -> Claim | None:
+def _same_counts(program: ProgramFindings) -> Claim | None:
     work = program.evidence.work
     is_same = work is not None and work.excludes_more and program.runs.ends
     return _no_regression(program, work.says, _beside(program.excluded)) if work is not None and is_same else None
 
 
-def _no_function_slower(program: Program) -> Claim | None:
+def _no_function_slower(program: ProgramFindings) -> Claim | None:
     if program.of(Verdict.INCONCLUSIVE) or program.evidence.repeating:
         return None
     suspects = sum(finding.info.change.is_suspect for finding in program.functions)
-    of_results = claim("no-benchmark-slower", compared=suspects) if program.evidence.compared is Compared.RESULTS else None
+    of_results = claim("no-benchmark-slower", compared=suspects) if program.evidence.compared is ComparedUnit.RESULTS else None
     looked_at = of_results or (claim("none-slower", compared=suspects) if suspects else claim("nothing-changed-ran"))
     return _no_regression(program, looked_at, _beside(program.excluded))
 
 
-def _function_open(program: Program) -> Claim:
+def _function_open(program: ProgramFindings) -> Claim:
     opened = program.of(Verdict.INCONCLUSIVE)
     return _undecided(opened[0].headline if opened else claim("clocked-more", points=program.evidence.repeating), program)
 
 
-def _no_regression(program: Program, by: Claim, beside: Claim | None) -> Claim:
+def _no_regression(program: ProgramFindings, by: Claim, beside: Claim | None) -> Claim:
     return claim("no-regression", where=program.evidence.where, by=by, beside=beside)
 
 
@@ -223,10 +223,10 @@ class Reservation:
 
     name: str
     asks: str
-    left: Callable[[Conclusion, Program], Conclusion]
+    left: Callable[[Conclusion, ProgramFindings], Conclusion]
 
 
-def _of_what_ran(conclusion: Conclusion, program: Program) -> Conclusion:
+def _of_what_ran(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     """Return a conclusion that says nothing of changes that did not run."""
     reach = program.evidence.reach
     if reach is None or not reach.is_none or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
@@ -235,7 +235,7 @@ def _of_what_ran(conclusion: Conclusion, program: Program) -> Conclusion:
     return replace(conclusion, verdict=Verdict.INCONCLUSIVE, sentence=sentence)
 
 
-def _of_all_points(conclusion: Conclusion, program: Program) -> Conclusion:
+def _of_all_points(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     """Return a conclusion that says nothing of points at which there are no runs, unless nothing that runs differs."""
     points = program.evidence.unrun
     if not points or conclusion.rung is Rung.CODE or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
@@ -243,13 +243,13 @@ def _of_all_points(conclusion: Conclusion, program: Program) -> Conclusion:
     return conclusion.opened(claim("points-not-run", points=points))
 
 
-def _of_what_met(conclusion: Conclusion, program: Program) -> Conclusion:
+def _of_what_met(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     evidence = program.evidence
     conclusion = of_fewer_tasks(conclusion, evidence.witnessed, program.runs.ends)
     return allowed(conclusion, apart_in_time(evidence.witnessed), evidence.work, evidence.counted_runs)
 
 
-def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
+def _of_a_like_start(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     """Return a conclusion that says no more than could be seen where base and head found what one of them left."""
     files = program.evidence.outside
     if not files or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
@@ -257,18 +257,18 @@ def _of_a_like_start(conclusion: Conclusion, program: Program) -> Conclusion:
     return conclusion.opened(claim("unlike-start", files=files))
 
 
-def _of_shares(conclusion: Conclusion, program: Program) -> Conclusion:
+def _of_shares(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     """Return a conclusion that does not say of the program what shares of its functions cannot tell."""
-    if program.evidence.compared is not Compared.PROFILES or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+    if program.evidence.compared is not ComparedUnit.PROFILES or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
         return conclusion
     return conclusion.opened(claim("profiles-alone"))
 
 
-def _of_all_that_differs(conclusion: Conclusion, program: Program) -> Conclusion:
+def _of_all_that_differs(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     return of_what_was_compared(conclusion, program.evidence.uncompared)
 
 
-def _of_same_work(conclusion: Conclusion, program: Program) -> Conclusion:
+def _of_same_work(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     conclusion = of_what_is_done_as_often(conclusion, program.functions, program.evidence.witnessed, program.config)
     return weighed(conclusion, program.evidence.witnessed, program.config)
 
@@ -293,11 +293,11 @@ def conclude(functions: Sequence[FunctionFinding], evidence: Evidence, config: C
     it, and a program may be slower where nobody found the guilty function. A program that became faster is an improvement, as long as
     its slower functions do not take most of that back.
     """
-    program = Program(functions, evidence, config)
+    program = ProgramFindings(functions, evidence, config)
     return reserved(first_conclusion(program), program)
 
 
-def first_conclusion(program: Program) -> Conclusion:
+def first_conclusion(program: ProgramFindings) -> Conclusion:
     """Return the conclusion of the first rule that holds."""
     conclusion = next(rule.conclusion(sentence, program) for rule in PROGRAM_RULES if (sentence := rule.sentence(program)))
     guilty = program.of(Verdict.REGRESSION) if program.is_judged_alone and conclusion.verdict is not Verdict.REGRESSION else []
@@ -305,7 +305,7 @@ def first_conclusion(program: Program) -> Conclusion:
     return replace(conclusion, sentence=claim("beside-unfelt", concluded=conclusion.sentence, names=names)) if guilty else conclusion
 
 
-def reserved(conclusion: Conclusion, program: Program) -> Conclusion:
+def reserved(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     """Return what reservations leave of a conclusion, with those that took something back."""
     for reservation in RESERVATIONS:
         left = reservation.left(conclusion, program)
@@ -371,7 +371,7 @@ def _by_counts(works: Sequence[ExtraWork]) -> Claim | None:
     return claim("by-counts", works=tuple(claim("works", name=work.name, work=work.says) for work in works)) if works else None
 
 
-def _undecided(why: Claim, program: Program) -> Claim:
+def _undecided(why: Claim, program: ProgramFindings) -> Claim:
     """Return that a slow-down of interest may be there, and how large it cannot be."""
     return claim("undecided", why=why, excluded=program.excluded)
 

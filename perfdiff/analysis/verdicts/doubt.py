@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from perfdiff.analysis.blame.guilt import Extra, Guilt
+from perfdiff.analysis.blame.guilt import ExtraKind, Guilt
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.compare.shares import ALLOCATION
@@ -77,7 +77,7 @@ def _may_be_layout(case: Case, guilt: Guilt) -> float:
     shown = [blame for blame in guilt.blames if blame.total_ns > 0]
     if own is None or own.worst is None or not is_bounded(case.counts):
         return 0.0
-    if any(blame.at != case.info.id or blame.extra is not Extra.COST for blame in shown) or explained(case, guilt):
+    if any(blame.at != case.info.id or blame.extra is not ExtraKind.COST for blame in shown) or explained(case, guilt):
         return 0.0
     effect = own.worst.contrast.effect
     return math.exp(effect) if POLICY.may_be_layout(effect) else 0.0

@@ -15,7 +15,7 @@ from perfdiff.analysis.findings import EndToEnd
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.evidence import Evidence
-from perfdiff.analysis.verdicts.judged import Judged
+from perfdiff.analysis.verdicts.judged import JointDecisions
 from perfdiff.analysis.verdicts.rules import Reason
 from perfdiff.analysis.verdicts.witnesses import moved_from_callees
 from perfdiff.models.prices import DEAREST_NS
@@ -23,24 +23,24 @@ from perfdiff.models.workcounter import is_bounded, work_counters
 from perfdiff.records.schema import Side
 
 
-def _candidates(judged: Judged) -> dict[int, Case]:
+def _candidates(joint: JointDecisions) -> dict[int, Case]:
     """Return the changed functions that may make whole runs slower, none where these are not, or where somebody is guilty already.
 
     What takes longer because its callees take less makes nobody's runs slower.
     """
-    if not judged.evidence.runs.slower or judged.regressions:
+    if not joint.evidence.runs.slower or joint.regressions:
         return {}
-    return {function: case for function, case in judged.cases.items() if case.info.change.is_suspect and not _has_moved(case)}
+    return {function: case for function, case in joint.cases.items() if case.info.change.is_suspect and not _has_moved(case)}
 
 
-def by_most_work(judged: Judged) -> dict[int, Reason]:
+def by_most_work(joint: JointDecisions) -> dict[int, Reason]:
     """Return the function that by exact counts executes most of what changed functions execute more, where that makes runs slower.
 
     It does if that is certainly a material part of a run at a point where runs are slower, or could explain a telling part of the slow-down
     there; where lines are counted, which others may make do more, that part must be certain, and no other way of writing the same. What
     only could explain it does not stand against slower calls of other changed functions.
     """
-    candidates, evidence = _candidates(judged), judged.evidence
+    candidates, evidence = _candidates(joint), joint.evidence
     if not candidates or not evidence.suspects:
         return {}
     work, total_ns = evidence.suspects[0], sum(suspect.total_ns for suspect in evidence.suspects)
@@ -53,16 +53,16 @@ def by_most_work(judged: Judged) -> dict[int, Reason]:
     return {work.function: Reason(claim("most-work", work=work.says, share=work.total_ns / total_ns), work.grown)}
 
 
-def by_slower_calls(judged: Judged) -> dict[int, Reason]:
+def by_slower_calls(joint: JointDecisions) -> dict[int, Reason]:
     """Return the only changed function whose own calls are slower beyond chance, by however little, where whole runs are slower."""
-    slower = [function for function, case in _candidates(judged).items() if _is_slower(case)]
+    slower = [function for function, case in _candidates(joint).items() if _is_slower(case)]
     return {slower[0]: Reason(claim("only-one-slower"))} if len(slower) == 1 else {}
 
 
-def by_lines(judged: Judged) -> dict[int, Reason]:
+def by_lines(joint: JointDecisions) -> dict[int, Reason]:
     """Return the only changed function whose lines run so much more often that this can explain slower whole runs."""
-    candidates = list(_candidates(judged).values())
-    grown = _grown(candidates, judged.evidence) if not any(map(_is_slower, candidates)) else None
+    candidates = list(_candidates(joint).values())
+    grown = _grown(candidates, joint.evidence) if not any(map(_is_slower, candidates)) else None
     if grown is None:
         return {}
     return {grown.info.id: Reason(claim("only-lines-grown"), ("blocks",))}

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.counts.suspects import ExtraWork
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.trends.lines import MatchedLines
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Compared, Run
-from perfdiff.records.uncompared import Difference
+from perfdiff.records.schema import ComparedUnit, Run
+from perfdiff.records.uncompared import ComparisonGap
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Evidence:
     """
 
     runs: WholeRuns = field(default_factory=WholeRuns)
-    work: Work | None = None
+    work: WorkDifference | None = None
     same_code: bool = False
     suspects: tuple[ExtraWork, ...] = ()
     lines: MatchedLines | None = None
@@ -45,9 +45,9 @@ class Evidence:
     unrun: tuple[str, ...] = ()
     endless: tuple[EndlessCase, ...] = ()
     ended_by: str | None = None
-    uncompared: tuple[Difference, ...] = ()
+    uncompared: tuple[ComparisonGap, ...] = ()
     repeating: tuple[str, ...] = ()
-    compared: Compared = Compared.REVISIONS
+    compared: ComparedUnit = ComparedUnit.REVISIONS
 
     @property
     def where(self) -> Claim | None:

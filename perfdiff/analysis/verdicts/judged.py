@@ -12,7 +12,7 @@ from perfdiff.analysis.verdicts.rules import Decision, Reason
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JointDecisions:
     """Functions and decisions on them, by id, with the evidence on the whole program.
 
     `waiting` names the suspects behind the lines that an unchanged function fetches from other threads.
@@ -44,12 +44,12 @@ class JointRule:
     name: str
     verdict: Verdict
     asks: str
-    reasons: Callable[[Judged], Mapping[int, Reason]]
+    reasons: Callable[[JointDecisions], Mapping[int, Reason]]
 
-    def applied(self, judged: Judged) -> Judged:
+    def applied(self, joint: JointDecisions) -> JointDecisions:
         """Return the same functions with its decisions."""
-        decisions = dict(judged.decisions)
-        for function, reason in self.reasons(judged).items():
+        decisions = dict(joint.decisions)
+        for function, reason in self.reasons(joint).items():
             held = (*decisions[function].rules, FiredRule(self.name, self.asks))
             decisions[function] = Decision(self.verdict, reason.says, reason.grown, held)
-        return replace(judged, decisions=decisions)
+        return replace(joint, decisions=decisions)

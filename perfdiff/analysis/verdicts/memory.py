@@ -27,7 +27,7 @@ def memory_finding(
 
     `ledger` has exact sums of what functions ask for, None where nothing was counted.
     """
-    judge = _Judge(POLICY.memory if config.memory is None else config.memory, config.confidence, len(points))
+    judge = _MemoryJudge(POLICY.memory if config.memory is None else config.memory, config.confidence, len(points))
     peaks = tuple(peak for point in points if (peak := judge.peak(point, *(_of(runs, point, side) for side in Side))) is not None)
     unknown = tuple(point.label for point in points if point not in [peak.point for peak in peaks])
     finding = MemoryFinding(peaks, tuple(growth_lines(peaks)), (), judge.threshold, config.memory is not None, unknown)
@@ -44,7 +44,7 @@ def _of(runs: Sequence[Run], point: Point, side: Side) -> list[Run]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class _MemoryJudge:
     """From which share on more memory is of interest, and with what confidence that is told of so many points together."""
 
     threshold: float

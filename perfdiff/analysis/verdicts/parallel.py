@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.counts.work import Work
+from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.findings import EndToEnd, Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.rules import Conclusion
@@ -40,7 +40,7 @@ def apart_in_time(witnessed: Sequence[PointBehaviour]) -> tuple[PointBehaviour, 
     return tuple(behaviour for behaviour in witnessed if any(_kept_apart(side.concurrency) for side in (behaviour.base, behaviour.head)))
 
 
-def allowed(conclusion: Conclusion, apart: Sequence[PointBehaviour], work: Work | None, runs: Sequence[Run]) -> Conclusion:
+def allowed(conclusion: Conclusion, apart: Sequence[PointBehaviour], work: WorkDifference | None, runs: Sequence[Run]) -> Conclusion:
     """Return a conclusion that says no more than could be seen: what tasks do to each other shows only where they meet.
 
     Exact counts of what they take from each other answer where counted runs met.

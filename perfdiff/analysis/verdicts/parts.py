@@ -10,15 +10,18 @@ from itertools import zip_longest
 from typing import Literal
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.witnessed import DifferenceKind
+from perfdiff.analysis.witnessed import BehaviourDifferenceKind
 from perfdiff.records.behaviour import COLUMNS, Shape
 
 Form = Literal["texts", "numbers"]
 _COLUMNS: Mapping[Form, int] = {"texts": 1, "numbers": COLUMNS}
-_KINDS: Mapping[Form, DifferenceKind] = {"texts": DifferenceKind.OTHER_OUTPUT, "numbers": DifferenceKind.OTHER_NUMBERS}
+_KINDS: Mapping[Form, BehaviourDifferenceKind] = {
+    "texts": BehaviourDifferenceKind.OTHER_OUTPUT,
+    "numbers": BehaviourDifferenceKind.OTHER_NUMBERS,
+}
 
 
-def parts_difference(base: Sequence[Shape], head: Sequence[Shape], forms: Sequence[Form]) -> DifferenceKind | None:
+def parts_difference(base: Sequence[Shape], head: Sequence[Shape], forms: Sequence[Form]) -> BehaviourDifferenceKind | None:
     """Return how texts differ by the parts that each side always writes alike, None where they do not or where nobody knows what varies.
 
     Contents that have only changed places are in another order.
@@ -33,7 +36,7 @@ def parts_difference(base: Sequence[Shape], head: Sequence[Shape], forms: Sequen
         telling = [column for column in by_column if column.is_beyond_chance(len(base), len(head))]
         if telling:
             is_order = all(Counter(column.of_base) == Counter(column.of_head) for column in telling)
-            return DifferenceKind.OTHER_ORDER if is_order else _KINDS[form]
+            return BehaviourDifferenceKind.OTHER_ORDER if is_order else _KINDS[form]
     return None
 
 

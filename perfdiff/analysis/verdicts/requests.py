@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.counts.work import Work, is_same_work
+from perfdiff.analysis.counts.work import WorkDifference, is_same_work
 from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFinding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
@@ -29,7 +29,7 @@ def request_findings(experiment: Experiment, config: CompareConfig) -> tuple[Req
     return tuple(findings)
 
 
-def without_waiting(runs: WholeRuns, experiment: Experiment, work: Work | None, config: CompareConfig) -> WholeRuns:
+def without_waiting(runs: WholeRuns, experiment: Experiment, work: WorkDifference | None, config: CompareConfig) -> WholeRuns:
     """Return whole runs without the points where the same work takes longer because services outside the revisions are waited for longer.
 
     Who waits finds its caches cold and is woken more dearly: the CPU time of the same work grows a little with the wait.
@@ -44,7 +44,7 @@ def points_that_wait(experiment: Experiment, runs: WholeRuns, config: CompareCon
     return tuple(end.point for end in runs.ends if _longer_waits(experiment, end, config))
 
 
-def waiting_notes(experiment: Experiment, runs: WholeRuns, work: Work | None, config: CompareConfig) -> Iterator[Claim]:
+def waiting_notes(experiment: Experiment, runs: WholeRuns, work: WorkDifference | None, config: CompareConfig) -> Iterator[Claim]:
     """Yield a note where runs wait longer, and ask services that are no part of the revisions; those that may work more are left out."""
     ends = [end for end in runs.ends if is_same_work(work) or end.standing is not PointStanding.SLOWER]
     slower_ends = [(end, seen) for end in ends if (seen := _longer_waits(experiment, end, config))]

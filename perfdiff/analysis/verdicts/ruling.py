@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.blame.attribution import sums_noise
-from perfdiff.analysis.blame.guilt import Extra
+from perfdiff.analysis.blame.guilt import ExtraKind
 from perfdiff.analysis.blame.links import LinkKind
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.judgement import Direction
@@ -19,7 +19,7 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.contention import behind_waiting, held_up, keeping_others_waiting, working_the_same
 from perfdiff.analysis.verdicts.elimination import by_lines, by_most_work, by_slower_calls
 from perfdiff.analysis.verdicts.evidence import Evidence
-from perfdiff.analysis.verdicts.judged import JointRule, Judged
+from perfdiff.analysis.verdicts.judged import JointDecisions, JointRule
 from perfdiff.analysis.verdicts.locking import with_locks
 from perfdiff.analysis.verdicts.rules import Decision, Reason
 from perfdiff.analysis.verdicts.verdict import ADDS_TIME, decide, grown_counts
@@ -54,16 +54,16 @@ class Ruling:
         return extra, guilt.interval.total if guilt is not None and guilt.interval else None
 
 
-def _allocating_below(judged: Judged) -> dict[int, Reason]:
+def _allocating_below(joint: JointDecisions) -> dict[int, Reason]:
     """Return the functions whose callees make most of what they allocate more: that is theirs, counted in their callers as well.
 
     These count whatever they are guilty by. Who calls its caller again is none of them, as both hold all that either allocates.
     """
-    heavy = {function: metrics for function, case in judged.cases.items() if (metrics := grown_counts(case))}
+    heavy = {function: metrics for function, case in joint.cases.items() if (metrics := grown_counts(case))}
     return {
         function: Reason(claim("allocates-below"))
         for function, metrics in heavy.items()
-        if metrics == judged.decisions[function].grown and _is_allocated_below(function, metrics, heavy.keys(), judged.cases)
+        if metrics == joint.decisions[function].grown and _is_allocated_below(function, metrics, heavy.keys(), joint.cases)
     }
 
 
@@ -84,18 +84,18 @@ def _extra(case: Case, metric: str) -> float:
     return head - base
 
 
-def _victims(judged: Judged) -> dict[int, tuple[int, ...]]:
+def _victims(joint: JointDecisions) -> dict[int, tuple[int, ...]]:
     """Return unchanged functions whose own code is clearly and materially slower because of others' changes, with the guilty ones."""
     victims: dict[int, tuple[int, ...]] = {}
-    guilty = [case.info.id for case in judged.by_rule(ADDS_TIME)]
-    for function, case in judged.cases.items():
+    guilty = [case.info.id for case in joint.by_rule(ADDS_TIME)]
+    for function, case in joint.cases.items():
         if case.info.change.is_suspect or case.direction("self_ns") is not Direction.UP:
             continue
         blames = [
             blame
             for guilt in case.attribution.guilt.values()
             for blame in guilt.blames
-            if blame.at == function and blame.extra is Extra.COST and blame.kind is not LinkKind.CALLS
+            if blame.at == function and blame.extra is ExtraKind.COST and blame.kind is not LinkKind.CALLS
         ]
         behind = tuple(suspect for suspect in guilty if any(blame.by == suspect and blame.total_ns > 0 for blame in blames))
         if behind and _is_material_in_all(case, np.sum([blame.ns for blame in blames], axis=0)):
@@ -110,9 +110,9 @@ def _is_material_in_all(case: Case, extra: Floats) -> bool:
     return case.attribution.is_material(extra - noise, case.effects, own)
 
 
-def _slower_through_others(judged: Judged) -> dict[int, Reason]:
-    victims = _victims(judged).items()
-    return {victim: Reason(claim("slower-through", names=judged.names(behind))) for victim, behind in victims}
+def _slower_through_others(joint: JointDecisions) -> dict[int, Reason]:
+    victims = _victims(joint).items()
+    return {victim: Reason(claim("slower-through", names=joint.names(behind))) for victim, behind in victims}
 
 
 _THROUGH_OTHERS = "slower-through-others"
@@ -136,15 +136,15 @@ def rule(cases: Sequence[Case], evidence: Evidence) -> Ruling:
     it is slower and nobody is guilty, it is who all else speaks for.
     """
     decisions = {case.info.id: decide(case) for case in cases}
-    judged = Judged({case.info.id: case for case in cases}, decisions, evidence, behind_waiting(cases))
+    joint = JointDecisions({case.info.id: case for case in cases}, decisions, evidence, behind_waiting(cases))
     for joint_rule in JOINT_RULES:
-        judged = joint_rule.applied(judged)
-    slower = {case.info.id: judged.decisions[case.info.id] for case in judged.regressions}
+        joint = joint_rule.applied(joint)
+    slower = {case.info.id: joint.decisions[case.info.id] for case in joint.regressions}
     guilty = [function for function, decision in slower.items() if decision.rule not in _BEHIND]
     behind = sorted(slower.keys() - {*guilty}, key=lambda function: (_BEHIND.index(slower[function].rule), [*slower].index(function)))
     by_time = [function for function in guilty if slower[function].rule == ADDS_TIME]
     order = cases[0].attribution.ranked(by_time) if cases else []
     counted = {case.info.id: case.work.total_ns if case.work else 0.0 for case in cases}
     order += sorted((function for function in guilty if function not in order), key=lambda function: -counted[function])
-    order = sources_first(order, lambda function: judged.cases[function].info.file)
-    return Ruling(with_locks(judged.decisions, cases), frozenset(guilty), (*order, *behind), judged.waiting)
+    order = sources_first(order, lambda function: joint.cases[function].info.file)
+    return Ruling(with_locks(joint.decisions, cases), frozenset(guilty), (*order, *behind), joint.waiting)

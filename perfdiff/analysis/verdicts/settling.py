@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from perfdiff.analysis.blame.links import Web
 from perfdiff.analysis.blame.netting import may_move
-from perfdiff.analysis.counts.work import Work, is_same_work
+from perfdiff.analysis.counts.work import WorkDifference, is_same_work
 from perfdiff.analysis.findings import RUN, CountFinding, Findings, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
@@ -69,6 +69,6 @@ def keeps_open(case: Case) -> bool:
     return is_open_alone(case) and not any(ratio and _stands_clear(ratio, case.config) for ratio in ratios)
 
 
-def answered(runs: WholeRuns, work: Work | None) -> bool:
+def answered(runs: WholeRuns, work: WorkDifference | None) -> bool:
     """Return whether no single call has to be timed: the program is neither slower nor faster, and no function works more or less."""
     return runs.are_as_fast and is_same_work(work)

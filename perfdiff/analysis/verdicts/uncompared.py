@@ -7,41 +7,30 @@ from collections.abc import Sequence
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.rules import Conclusion
-from perfdiff.records.uncompared import Difference, Uncompared
+from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
 
-def of_what_was_compared(conclusion: Conclusion, uncompared: Sequence[Difference]) -> Conclusion:
+def of_what_was_compared(conclusion: Conclusion, uncompared: Sequence[ComparisonGap]) -> Conclusion:
     """Return a conclusion that says nothing of what differs and was not compared."""
     if not uncompared or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
         return conclusion
     return conclusion.opened(_claimed(uncompared[0]))
 
 
-def _claimed(difference: Difference) -> Claim:
-    names = difference.names
-    match difference.why:
-        case Uncompared.BUILD:
-            claimed = claim("uncompared-build", names=names)
-        case Uncompared.ABSENT:
-            claimed = claim("uncompared-absent", names=names)
-        case Uncompared.COMMIT:
-            claimed = claim("uncompared-commit")
-        case Uncompared.SUBMODULE:
-            claimed = claim("uncompared-submodule", names=names)
-        case Uncompared.CHECKOUT:
-            claimed = claim("uncompared-checkout", names=names)
-        case Uncompared.FAILING:
-            claimed = claim("uncompared-failing", names=names)
-        case Uncompared.SUCCESSION:
-            claimed = claim("uncompared-succession", names=names, ratio=difference.ratio)
-        case Uncompared.REPEATED:
-            claimed = claim("uncompared-repeated", names=names)
-        case Uncompared.BY_HAND:
-            claimed = claim("uncompared-by-hand", names=names, ratio=difference.ratio)
-        case Uncompared.FAILING_BY_HAND:
-            claimed = claim("uncompared-failing-by-hand", names=names)
-        case Uncompared.SETUP:
-            claimed = claim("uncompared-setup", names=names)
-        case Uncompared.FIRST:
-            claimed = claim("uncompared-first", names=names)
-    return claimed
+def _claimed(difference: ComparisonGap) -> Claim:
+    names, ratio = difference.names, difference.ratio
+    return {
+        UncomparedReason.BUILD: claim("uncompared-build", names=names),
+        UncomparedReason.ABSENT: claim("uncompared-absent", names=names),
+        UncomparedReason.PINS: claim("uncompared-pins", names=names),
+        UncomparedReason.COMMIT: claim("uncompared-commit"),
+        UncomparedReason.SUBMODULE: claim("uncompared-submodule", names=names),
+        UncomparedReason.CHECKOUT: claim("uncompared-checkout", names=names),
+        UncomparedReason.FAILING: claim("uncompared-failing", names=names),
+        UncomparedReason.SUCCESSION: claim("uncompared-succession", names=names, ratio=ratio),
+        UncomparedReason.REPEATED: claim("uncompared-repeated", names=names),
+        UncomparedReason.BY_HAND: claim("uncompared-by-hand", names=names, ratio=ratio),
+        UncomparedReason.FAILING_BY_HAND: claim("uncompared-failing-by-hand", names=names),
+        UncomparedReason.SETUP: claim("uncompared-setup", names=names),
+        UncomparedReason.FIRST: claim("uncompared-first", names=names),
+    }[difference.why]

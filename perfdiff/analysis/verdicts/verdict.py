@@ -72,7 +72,8 @@ def _adds_time(case: Case) -> Claim | None:
     if guilt is None:
         return None
     is_in_first = case.study.first is not None and case.study.first.make_most_of(guilt.total_ns)
-    return claim("adds-time-in-first-calls" if is_in_first else "adds-time", ns=guilt.total_ns)
+    surely = claim("surely", confidence=case.config.confidence, ns=guilt.interval.total) if guilt.interval else None
+    return claim("adds-time-in-first-calls" if is_in_first else "adds-time", ns=guilt.total_ns, surely=surely)
 
 
 def _allocates_more(case: Case) -> Reason | None:

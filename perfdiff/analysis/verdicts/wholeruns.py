@@ -77,7 +77,7 @@ def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConf
     """
     plain, timed = _by_point(runs, Phase.PLAIN), _by_point(runs, Phase.TIMED)
     both = [point for point in points if all(plain.get((point.id, side)) for side in Side)]
-    judge = _Judge(config, len(both), machines, points_where_head_waits(both, runs, config))
+    judge = _WholeRunJudge(config, len(both), machines, points_where_head_waits(both, runs, config))
     clocked = in_all_points({run.point for run in runs if run.clocked} | points_ended_by_a_clock(runs), points)
     at_times, slow = points_slower_at_times(both, runs, config), workloads_slower_at_times(both, runs, config)
     ends = (_end(point, plain, timed, replace(judge, config=config.at(point.min_effect))) for point in both)
@@ -125,7 +125,7 @@ def probed_otherwise(points: Sequence[Point], runs: Sequence[Run]) -> tuple[Clai
 
 
 def _end(
-    point: Point, plain: Mapping[tuple[int, Side], Sequence[Run]], timed: Mapping[tuple[int, Side], Sequence[Run]], judge: _Judge
+    point: Point, plain: Mapping[tuple[int, Side], Sequence[Run]], timed: Mapping[tuple[int, Side], Sequence[Run]], judge: _WholeRunJudge
 ) -> EndToEnd:
     all_of = [plain[point.id, side] for side in Side]
     base, head = map(comparable, all_of)
@@ -159,7 +159,7 @@ def _end(
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _PointJudgement:
     """What a cost shows. `means` are those of base and head that `ratio` is of."""
 
     standing: PointStanding
@@ -172,7 +172,7 @@ class _Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
+class _WholeRunJudge:
     """Judges a point by its runs, one of so many `points`; at those in `waiting` head waits more. `names` are those of machines."""
 
     config: CompareConfig
@@ -180,7 +180,7 @@ class _Judge:
     names: Sequence[str]
     waiting: Set[int]
 
-    def by_ways(self, runs: Runs, telling: Runs, cost: str) -> _Judged:
+    def by_ways(self, runs: Runs, telling: Runs, cost: str) -> _PointJudgement:
         """Say what a cost shows of the `telling` runs, or of each way to make runs by itself where these differ: the worse counts.
 
         Where head is faster in both, that needs no more runs of either: how much it saves may well hang on what runs beside it.
@@ -192,7 +192,7 @@ class _Judge:
         judge = replace(self, points=len(both) * self.points)
         return max((judge.by(*way, cost) for way in both), key=_rank)
 
-    def by(self, base: Sequence[Run], head: Sequence[Run], cost: str) -> _Judged:
+    def by(self, base: Sequence[Run], head: Sequence[Run], cost: str) -> _PointJudgement:
         """Say what a cost of whole runs shows, on all machines together, or on each by itself where they disagree."""
         seen = difference_of(base, head, cost)
         judged = self._judged(seen, 1)
@@ -212,17 +212,17 @@ class _Judge:
     def _name(self, machine: int) -> str:
         return self.names[machine] if machine < len(self.names) else f"machine {machine + 1}"
 
-    def _judged(self, seen: PairedDifference | None, machines: int) -> _Judged:
+    def _judged(self, seen: PairedDifference | None, machines: int) -> _PointJudgement:
         """Say what a cost shows of one of so many `machines`.
 
         That it is not slower must hold at every point, so that each is tested by itself (intersection-union test: Berger 1982); that one
         is slower may hold at any of them.
         """
         if seen is None:
-            return _Judged(PointStanding.OPEN)
+            return _PointJudgement(PointStanding.OPEN)
         config, points = self.config, self.points * machines
         least = math.log1p(config.min_effect)
-        judgement = _Judged(PointStanding.OPEN, _ratio(seen, config, points), (math.exp(seen.base), math.exp(seen.head)))
+        judgement = _PointJudgement(PointStanding.OPEN, _ratio(seen, config, points), (math.exp(seen.base), math.exp(seen.head)))
         clear, measured = least, seen
         if seen.layouts < POLICY.layouts_known:
             clear, measured = math.log1p(POLICY.smallest(config.min_effect, is_laid_out_anew=True)), seen.in_these_layouts()
@@ -248,7 +248,7 @@ def _on(runs: Sequence[Run], machine: int) -> list[Run]:
     return [run for run in runs if run.machine == machine]
 
 
-def _of_machines(together: _Judged, alone: Sequence[_Judged]) -> _Judged:
+def _of_machines(together: _PointJudgement, alone: Sequence[_PointJudgement]) -> _PointJudgement:
     """Say what machines that disagree show: slower where any is and none is faster, not slower where none is.
 
     Slower on one and faster on another is open, and more pairs would not settle it.
@@ -262,16 +262,16 @@ def _of_machines(together: _Judged, alone: Sequence[_Judged]) -> _Judged:
     if PointStanding.SLOWER in standings and PointStanding.FASTER not in standings:
         return replace(worst, needed=0)
     if PointStanding.SLOWER in standings:
-        return _Judged(PointStanding.OPEN, replace(together.ratio, low=min(together.ratio.low, 1.0), high=high), together.means)
+        return _PointJudgement(PointStanding.OPEN, replace(together.ratio, low=min(together.ratio.low, 1.0), high=high), together.means)
     wide = replace(together.ratio, high=max(together.ratio.high, high))
     if PointStanding.OPEN in standings:
-        return _Judged(PointStanding.OPEN, wide, together.means, max(judgement.needed for judgement in measured) * len(measured))
+        return _PointJudgement(PointStanding.OPEN, wide, together.means, max(judgement.needed for judgement in measured) * len(measured))
     return replace(together, standing=together.standing if standings == {together.standing} else PointStanding.NOT_SLOWER, ratio=wide)
 
 
-def _rank(judged: _Judged) -> int:
+def _rank(judgement: _PointJudgement) -> int:
     """Order standings: what is slower decides, then what is open."""
-    return (PointStanding.FASTER, PointStanding.NOT_SLOWER, PointStanding.OPEN, PointStanding.SLOWER).index(judged.standing)
+    return (PointStanding.FASTER, PointStanding.NOT_SLOWER, PointStanding.OPEN, PointStanding.SLOWER).index(judgement.standing)
 
 
 def _cpu_of_both(plain: Sequence[Run], timed: Sequence[Run]) -> tuple[float, float]:

@@ -14,7 +14,7 @@ from enum import Enum
 
 import numpy as np
 
-from perfdiff.analysis.blame.guilt import Blame, Extra, Guilt
+from perfdiff.analysis.blame.guilt import Blame, ExtraKind, Guilt
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.compare.judgement import Direction
 from perfdiff.analysis.counts.suspects import work_extra_ns
@@ -43,7 +43,7 @@ class Testimony(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class ExtraEstimate:
     """How much more calls take in one run of each of some points, with all that they call: its estimate and half its interval, in ns."""
 
     extra_ns: float
@@ -85,7 +85,7 @@ def _is_seen_with_callees(at: int, claimed: Floats, case: Case) -> bool:
 
 
 def _is_own_growth(blame: Blame, function: int) -> bool:
-    return blame.at == function and blame.extra is Extra.COST and blame.total_ns > 0
+    return blame.at == function and blame.extra is ExtraKind.COST and blame.total_ns > 0
 
 
 def unconfirmed(case: Case, guilt: Guilt) -> Claim | None:
@@ -116,7 +116,7 @@ def _claims(case: Case, guilt: Guilt) -> dict[int, Floats]:
     """
     claims: dict[int, Floats] = {}
     for blame in guilt.blames:
-        if blame.extra is Extra.COST and blame.total_ns > 0:
+        if blame.extra is ExtraKind.COST and blame.total_ns > 0:
             claims[blame.at] = claims.get(blame.at, np.zeros_like(blame.ns)) + blame.ns
     return dict(sorted(claims.items(), key=lambda item: -float(item[1].sum())))
 
@@ -172,7 +172,7 @@ def _probes_cost_more(claimed: Floats, case: Case) -> bool:
     return sum(probes_ns for probes_ns, _ in measured) > sum(ns for _, ns in measured)
 
 
-def _sums_of_calls(at: int, claimed: Floats, case: Case) -> Sums | None:
+def _sums_of_calls(at: int, claimed: Floats, case: Case) -> ExtraEstimate | None:
     """Return what a function's calls take more with their callees, None where callees take too little for the claim to be theirs."""
     column = case.ledger.place[at]
     concerned = [(case.ledger.pair(point), ns) for point, ns in _concerned(claimed, case)]
@@ -182,7 +182,7 @@ def _sums_of_calls(at: int, claimed: Floats, case: Case) -> Sums | None:
     return _added([tuple(book.wall_ns[:, column] for book in books) for books, _ in concerned], [books for books, _ in concerned], case)
 
 
-def _sums_of_callers(at: int, claimed: Floats, case: Case) -> Sums | None:
+def _sums_of_callers(at: int, claimed: Floats, case: Case) -> ExtraEstimate | None:
     """Return what a function's callers take more with all that they call; all of the run where it starts a thread.
 
     What other changes save below these callers is added: an improvement beside it hides no slow-down.
@@ -193,7 +193,7 @@ def _sums_of_callers(at: int, claimed: Floats, case: Case) -> Sums | None:
     values = [tuple(book.wall_ns[:, columns].sum(axis=1) if columns else book.self_ns.sum(axis=1) for book in books) for books in pairs]
     seen = _added(values, pairs, case)
     saved_ns = float(_saved_ns(callers, case)[case.attribution.material_at(claimed)].sum())
-    return None if seen is None else Sums(seen.extra_ns + saved_ns, seen.half_ns)
+    return None if seen is None else ExtraEstimate(seen.extra_ns + saved_ns, seen.half_ns)
 
 
 def _outermost_callers(at: int, case: Case) -> list[int]:
@@ -214,7 +214,7 @@ def _saved_ns(callers: Sequence[int], case: Case) -> Floats:
     return np.asarray(sum((np.maximum(-ns, 0.0) for ns in others), np.zeros(len(case.attribution.points))))
 
 
-def _added(values: Sequence[tuple[Floats, ...]], pairs: Sequence[tuple[Book, Book]], case: Case) -> Sums | None:
+def _added(values: Sequence[tuple[Floats, ...]], pairs: Sequence[tuple[Book, Book]], case: Case) -> ExtraEstimate | None:
     """Return by how much sums (r,) of head's runs differ from base's, added up over points; None where runs of one are too few."""
     seen = [
         contrasts_at_point(*(Group(side_sums[None], book.blocks, book.machines) for side_sums, book in zip(sides, books, strict=True)))[0]
@@ -224,7 +224,7 @@ def _added(values: Sequence[tuple[Floats, ...]], pairs: Sequence[tuple[Book, Boo
     if not contrasts or len(contrasts) < len(seen):
         return None
     half_ns = math.sqrt(sum(contrast.half_width(case.config.confidence) ** 2 for contrast in contrasts))
-    return Sums(sum(contrast.effect for contrast in contrasts), half_ns)
+    return ExtraEstimate(sum(contrast.effect for contrast in contrasts), half_ns)
 
 
 def _is_confirmed_by_counts(at: int, claimed: Floats, case: Case) -> bool:

@@ -27,7 +27,7 @@ from perfdiff.errors import TooLittleTimeError, store_errors
 from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress
 from perfdiff.records import plan
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 from perfdiff.records.schema import Phase, Side
 from perfdiff.revisions.pins import Pin
 
@@ -118,7 +118,7 @@ class Workshop:
         self,
         phase: Phase,
         built: Mapping[Side, Built],
-        modes: Mapping[int, plan.Entry],
+        modes: Mapping[int, plan.ProbePlan],
         probes: Probes,
         steering: Mapping[str, str] | None = None,
     ) -> dict[tuple[Phase, Side], Target]:
@@ -187,14 +187,14 @@ class Workshop:
         return built
 
 
-def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[Skipped, ...]:
+def dropped(built: Mapping[Side, Built], probes: Probes) -> tuple[SkippedFunction, ...]:
     """Return the functions whose probes did not compile, with what the compiler said."""
     skipped = []
     for side in built:
         for drop in built[side].dropped:
             probe = None if drop.probe is None else probes[side].get(drop.probe)
             name = probe.definition.name if probe else f"every function of {drop.file}"
-            skipped.append(Skipped(name, drop.file, f"its probe does not compile in {side}: {drop.reason}"))
+            skipped.append(SkippedFunction(name, drop.file, f"its probe does not compile in {side}: {drop.reason}"))
     return tuple(skipped)
 
 

@@ -12,8 +12,8 @@ from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Fold, ProbeSelection, Survey
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.languages.protocol import Counterpart
-from perfdiff.records.differences import ChangeReason, Entity, Skipped, depends_reason, function_entity
-from perfdiff.records.schema import Change, Edges, Floats, Folded, Note, Side, Totals
+from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction, depends_reason, function_entity
+from perfdiff.records.schema import Change, Edges, Floats, FoldedFunction, Note, Side, Totals
 from perfdiff.records.testfiles import sources_first
 
 _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed", Change.AFFECTED: "is affected"}
@@ -50,12 +50,12 @@ def _affected(host: Counterpart, culprit: Entity, reason: ChangeReason) -> Count
     return replace(host, change=change, reasons=(*host.reasons, reason), culprits=(*host.culprits, culprit))
 
 
-def folded(subjects: Subjects, selection: ProbeSelection, seen: Survey) -> tuple[Folded, ...]:
+def folded(subjects: Subjects, selection: ProbeSelection, seen: Survey) -> tuple[FoldedFunction, ...]:
     """Return what the analysis needs to know of folded functions."""
     ids = {choice.id for choice in selection.choices} | {fold.id for fold in selection.folds}
     infos = {info.id: info for info in subjects.infos(ids)}
     return tuple(
-        Folded(
+        FoldedFunction(
             info=infos[fold.id],
             hosts=fold.hosts,
             call_ns=fold.call_ns,
@@ -71,17 +71,17 @@ def _calls(fold: Fold, seen: Survey, side: Side) -> dict[int, float]:
     return {point: float(calls) for (point, at), calls in zip(seen.cells, fold.calls, strict=True) if at is side}
 
 
-def unprobed(subjects: Subjects, exclude: Sequence[str], timed: Collection[int]) -> tuple[Folded, ...]:
+def unprobed(subjects: Subjects, exclude: Sequence[str], timed: Collection[int]) -> tuple[FoldedFunction, ...]:
     """Return what the analysis needs to know of suspects that cannot carry a probe, and whose callers are `timed`."""
     hosts = {id_: tuple(host for host in above if host in timed) for id_, above in subjects.unprobed(exclude).items()}
     infos = subjects.infos({id_ for id_, above in hosts.items() if above})
-    return tuple(Folded(info, hosts[info.id], {}, {}, 0.0, 0.0, subjects.obstacle(info.id, exclude)) for info in infos)
+    return tuple(FoldedFunction(info, hosts[info.id], {}, {}, 0.0, 0.0, subjects.obstacle(info.id, exclude)) for info in infos)
 
 
-def untimed(subjects: Subjects, selection: ProbeSelection) -> tuple[Skipped, ...]:
+def untimed(subjects: Subjects, selection: ProbeSelection) -> tuple[SkippedFunction, ...]:
     """Return the functions of which no times are told, folded or callers that did not fit the budget, with where these are."""
     return tuple(
-        Skipped(
+        SkippedFunction(
             subjects.pairs[function].shown.name,
             subjects.pairs[function].shown.file,
             f"called, but too often for what a call takes to be timed by itself: its time counts as that of {_hosts(subjects, hosts)}",

@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from perfdiff.collect.choosing.calling import callers, nearest
 from perfdiff.collect.choosing.survey import Fold, ProbeChoice
 from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
-from perfdiff.records.differences import Entity, SkipKind, Skipped, function_entity, other_reason
+from perfdiff.records.differences import Entity, SkipKind, SkippedFunction, function_entity, other_reason
 from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.schema import Change, FunctionInfo, Side, Source
 from perfdiff.records.testfiles import sources_first
@@ -95,40 +95,40 @@ class Subjects:
         obstacle = _obstacle(self.pairs[id_], exclude)
         return obstacle.says if obstacle else ""
 
-    def obstacles(self, exclude: Sequence[str]) -> tuple[Skipped, ...]:
+    def obstacles(self, exclude: Sequence[str]) -> tuple[SkippedFunction, ...]:
         """Return the suspects that cannot be probed, with their reasons; those that are excluded come last."""
         obstacles = [
-            Skipped(pair.shown.name, pair.shown.file, obstacle.says, obstacle.kind is SkipKind.EXCLUDED, obstacle.kind)
+            SkippedFunction(pair.shown.name, pair.shown.file, obstacle.says, obstacle.kind is SkipKind.EXCLUDED, obstacle.kind)
             for pair in self.pairs.values()
             if pair.change.is_suspect and (obstacle := _obstacle(pair, exclude))
         ]
         return tuple(sorted(obstacles, key=lambda skip: skip.whole))
 
-    def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[Skipped, ...]:
+    def untouched(self, ran: Collection[int], probeable: Collection[int]) -> tuple[SkippedFunction, ...]:
         """Return the suspects that no workload ever called; those of files that nothing ran of come behind the others."""
         files = {definition.file for id_ in ran for definition in _sides(self.pairs[id_])}
         idle = [pair.shown for id_, pair in self.pairs.items() if pair.change.is_suspect and id_ in probeable and id_ not in ran]
         near = [
-            Skipped(shown.name, shown.file, "never called by any workload", kind=SkipKind.NEVER_CALLED)
+            SkippedFunction(shown.name, shown.file, "never called by any workload", kind=SkipKind.NEVER_CALLED)
             for shown in idle
             if shown.file in files
         ]
         reason = "no workload runs anything of its file"
-        far = (Skipped(shown.name, shown.file, reason, True, SkipKind.FILE_NOT_RUN) for shown in idle if shown.file not in files)
+        far = (SkippedFunction(shown.name, shown.file, reason, True, SkipKind.FILE_NOT_RUN) for shown in idle if shown.file not in files)
         return (*near, *far)
 
-    def unfinished(self, ids: Collection[int]) -> tuple[Skipped, ...]:
+    def unfinished(self, ids: Collection[int]) -> tuple[SkippedFunction, ...]:
         """Return the suspects among `ids`, functions that were called, but none of whose calls ended while it was recorded."""
         return self._skipped(ids, "no call of it had ended when its process was killed")
 
-    def generated(self, ids: Collection[int]) -> tuple[Skipped, ...]:
+    def generated(self, ids: Collection[int]) -> tuple[SkippedFunction, ...]:
         """Return the suspects among `ids`, functions whose files each build makes otherwise, so that no text with probes is theirs."""
         return self._skipped(ids, "each build makes another text of its file, so that it carries no probe")
 
-    def _skipped(self, ids: Collection[int], reason: str) -> tuple[Skipped, ...]:
+    def _skipped(self, ids: Collection[int], reason: str) -> tuple[SkippedFunction, ...]:
         """Return the suspects among `ids`, which are not measured for one reason."""
         pairs = (self.pairs[id_] for id_ in sorted(self.suspects.intersection(ids)))
-        return tuple(Skipped(pair.shown.name, pair.shown.file, reason) for pair in pairs)
+        return tuple(SkippedFunction(pair.shown.name, pair.shown.file, reason) for pair in pairs)
 
     def survey_probes(self, side: Side, ids: Iterable[int]) -> dict[int, Probe]:
         """Return probes that count and time, and read what may take long; suspects and their callers also count outcomes of conditions."""

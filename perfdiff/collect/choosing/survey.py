@@ -78,9 +78,9 @@ class ProbeChoice:
     branches: Mapping[Side, tuple[int, ...]]
 
     @property
-    def entry(self) -> plan.Entry:
+    def entry(self) -> plan.ProbePlan:
         """Return what its probe does in the timed build."""
-        return plan.Entry.timed(detail=self.detail, reservoir=self.samples).paced(**self.rate._asdict())
+        return plan.ProbePlan.timed(detail=self.detail, reservoir=self.samples).paced(**self.rate._asdict())
 
 
 @dataclass(frozen=True, slots=True)

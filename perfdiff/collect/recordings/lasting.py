@@ -10,7 +10,7 @@ from pathlib import Path
 
 from perfdiff.build.built import Built
 from perfdiff.languages.protocol import Compiled, Probe
-from perfdiff.records.hot_lines import Spot
+from perfdiff.records.hot_lines import CodeAddress
 from perfdiff.records.lasting import LastingMemory, LastingSite
 from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.recording import Recording
@@ -20,7 +20,7 @@ _TEXT = 100  # letters of a line that are kept
 _LINKER = ("ld-", "ld.")  # how the dynamic linker's file begins: what it keeps of a thread whose stack waits for the next is nobody's
 
 _Place = tuple[str, str, int | None]  # function, file, line
-_Sums = tuple[tuple[Spot | None, int, int, int], ...]  # site, probe, blocks and bytes of a run
+_Sums = tuple[tuple[CodeAddress | None, int, int, int], ...]  # site, probe, blocks and bytes of a run
 
 
 @dataclass(slots=True)
@@ -31,7 +31,7 @@ class LastingRuns:
 
     def add(self, run: Run, recordings: Sequence[Recording]) -> None:
         """Add what the processes of one counted run had still allocated."""
-        blocks, size = Counter[tuple[Spot | None, int]](), Counter[tuple[Spot | None, int]]()
+        blocks, size = Counter[tuple[CodeAddress | None, int]](), Counter[tuple[CodeAddress | None, int]]()
         for recording in recordings:
             if recording.lasting is None:
                 return
@@ -54,7 +54,7 @@ class LastingRuns:
         runs = {sums: numbers for (of, sums), numbers in self._runs.items() if of is side}
         raw = tuple(dict.fromkeys((site, probe) for sums in runs for site, probe, _, _ in sums))
         calls = compiled.allocations([LastingBlocks(site, probe, 0, 0) for site, probe in raw], tree)
-        places: dict[tuple[Spot | None, int], _Place] = {}
+        places: dict[tuple[CodeAddress | None, int], _Place] = {}
         for key, call in zip(raw, calls, strict=True):
             if call is not None:
                 places[key] = call.function, call.file, call.line

@@ -14,7 +14,7 @@ from statistics import median
 from time import perf_counter_ns
 from typing import Any
 
-from perfdiff.config import Link
+from perfdiff.config import ServiceLink
 from perfdiff.errors import WorkloadError
 from perfdiff.records.exchanges import Exchanges
 
@@ -89,7 +89,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def settings(link: Link, own: OwnDelay, seed: int) -> dict[str, Any]:
+def settings(link: ServiceLink, own: OwnDelay, seed: int) -> dict[str, Any]:
     """Return what a proxy is told of a link, whose delays include what the way through it takes."""
     return {
         "delay_ns": int(link.delay_s * 1e9),

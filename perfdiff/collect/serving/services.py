@@ -19,7 +19,7 @@ from perfdiff.collect.serving import links, loopback
 from perfdiff.collect.serving.links import OwnDelay
 from perfdiff.collect.serving.loopback import ANSWER_S
 from perfdiff.collect.serving.served import Served, Service, ServiceLog, died
-from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, Link, ServiceConfig
+from perfdiff.config import FOLDER, PLACE, PORT, PROJECT, SERVICE_PLACE, TCP, ServiceConfig, ServiceLink
 from perfdiff.errors import ServiceError, ServiceFailedError, StoreError, WorkloadError
 from perfdiff.records.schema import Note
 
@@ -58,7 +58,7 @@ class Services:
     environment: Mapping[str, str] = field(default_factory=dict)
     project: Path = Path()
     logs: Path = Path()
-    links: Mapping[str, Link] = field(default_factory=dict)  # to services that are made worse to reach, by their names
+    links: Mapping[str, ServiceLink] = field(default_factory=dict)  # to services that are made worse to reach, by their names
     seed: int = 0
     notes: dict[Note, None] = field(default_factory=dict)
     _kept: dict[tuple[str, int], Service] = field(default_factory=dict)  # by name and seat

@@ -29,7 +29,7 @@ from perfdiff.languages.digest import digest
 from perfdiff.languages.garbage import unsearched
 from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, MacroBody, Program
 from perfdiff.processes import signals_held
-from perfdiff.records.differences import Entity, EntityKind, Skipped
+from perfdiff.records.differences import Entity, EntityKind, SkippedFunction
 
 _ASSEMBLER = frozenset((".s", ".S", ".sx", ".asm"))
 _ALONE = 3  # up to so many units are parsed in this process: starting another one costs as much as parsing them
@@ -59,11 +59,11 @@ def index(  # noqa: PLR0913 (what is parsed, how, and what it is compared with)
     units = sorted({front.unit(command) for command in present}, key=lambda unit: (str(unit.file), unit.arguments))
     unit_cache = UnitCache(cache, tree, depth) if cache is not None else None
     facts = _all_facts(tree, units, depth, workers if workers is not None else min(_MOST_WORKERS, os.cpu_count() or 1), unit_cache)
-    problems += [Skipped(Path(unit.file).name, unit.file, unit.problem) for unit in facts if unit.problem is not None]
+    problems += [SkippedFunction(Path(unit.file).name, unit.file, unit.problem) for unit in facts if unit.problem is not None]
     return _Merge(tree, facts, _flags(tree, present), others).program(tuple(dict.fromkeys(problems)))
 
 
-def _present(tree: Path, commands: Sequence[CompileCommand]) -> tuple[list[CompileCommand], list[Skipped]]:
+def _present(tree: Path, commands: Sequence[CompileCommand]) -> tuple[list[CompileCommand], list[SkippedFunction]]:
     root = tree.resolve()
     present, problems = [], []
     for command in commands:
@@ -73,7 +73,7 @@ def _present(tree: Path, commands: Sequence[CompileCommand]) -> tuple[list[Compi
             present.append(command)
         else:
             name = str(command.file.resolve().relative_to(root))
-            problems.append(Skipped(command.file.name, name, "the file is gone after the build"))
+            problems.append(SkippedFunction(command.file.name, name, "the file is gone after the build"))
     return present, problems
 
 
@@ -208,7 +208,7 @@ class _Merge:
         self._keys = self._final_keys()
         self._helpers = frozenset(self._keys[place] for place in self._places if self._is_helper(place))
 
-    def program(self, problems: tuple[Skipped, ...]) -> Program:
+    def program(self, problems: tuple[SkippedFunction, ...]) -> Program:
         """Return the merged program."""
         functions = {self._keys[place]: self._definition(place) for place in sorted(self._places) if self._keys[place] not in self._helpers}
         declarations = {key: dependency.declaration for key, dependency in sorted(self._dependencies.items())}

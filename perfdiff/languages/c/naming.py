@@ -14,7 +14,7 @@ from pathlib import Path
 
 from perfdiff.languages.c import fields
 from perfdiff.languages.protocol import AllocatingCall, CompileCommand, NamedLine
-from perfdiff.records.hot_lines import Allocation, HotLine, Spot, Stack, Variable
+from perfdiff.records.hot_lines import Allocation, CodeAddress, HotLine, Stack, Variable
 from perfdiff.records.lasting_blocks import LastingBlocks
 
 _TIMEOUT_S = 60.0  # a large object's line table takes seconds
@@ -85,7 +85,7 @@ def _plain(name: str) -> str:
 def _named(
     line: HotLine,
     symbols: dict[str, tuple[_Symbol, ...]],
-    calls: dict[Spot, _Call],
+    calls: dict[CodeAddress, _Call],
     tree: Path,
     commands: Sequence[CompileCommand],
 ) -> NamedLine:
@@ -115,7 +115,7 @@ def _touched(line: HotLine) -> list[int]:
     return [byte for byte in range(_LINE_BYTES) if mask >> byte & 1] or list(range(0, line.size, 8))
 
 
-def _variables(spot: Spot, touched: Sequence[int], symbols: Sequence[_Symbol], commands: Sequence[CompileCommand]) -> Iterator[str]:
+def _variables(spot: CodeAddress, touched: Sequence[int], symbols: Sequence[_Symbol], commands: Sequence[CompileCommand]) -> Iterator[str]:
     has_variable = False
     for symbol in symbols:
         inside = [spot.offset + byte - symbol.start for byte in touched if 0 <= spot.offset + byte - symbol.start < symbol.size]
@@ -126,7 +126,9 @@ def _variables(spot: Spot, touched: Sequence[int], symbols: Sequence[_Symbol], c
         yield f"{Path(spot.object).name}+{spot.offset:#x}"
 
 
-def _allocation(place: Allocation, inside: Sequence[int], calls: dict[Spot, _Call], tree: Path, commands: Sequence[CompileCommand]) -> str:
+def _allocation(
+    place: Allocation, inside: Sequence[int], calls: dict[CodeAddress, _Call], tree: Path, commands: Sequence[CompileCommand]
+) -> str:
     says = f"{place.size} bytes allocated"
     if place.site is None:
         return says
@@ -152,9 +154,9 @@ def _symbols(path: str) -> tuple[_Symbol, ...]:
     return ()
 
 
-def _calls(sites: set[Spot], tree: Path) -> dict[Spot, _Call]:
+def _calls(sites: set[CodeAddress], tree: Path) -> dict[CodeAddress, _Call]:
     """Return the places of calls, as far as line tables tell them."""
-    by_object: dict[str, list[Spot]] = {}
+    by_object: dict[str, list[CodeAddress]] = {}
     for site in sorted(sites, key=lambda site: (site.object, site.offset)):
         by_object.setdefault(site.object, []).append(site)
     return {
@@ -165,7 +167,7 @@ def _calls(sites: set[Spot], tree: Path) -> dict[Spot, _Call]:
     }
 
 
-def _chains(path: str, spots: Sequence[Spot]) -> list[list[_Call]]:
+def _chains(path: str, spots: Sequence[CodeAddress]) -> list[list[_Call]]:
     """Return for each place of an object the call and those that it is inlined into, innermost first."""
     # Asked for the first time, addr2line (2.40) gives the innermost call the name of the symbol that all of them are inlined into.
     twice = (f"{spot.offset:#x}" for spot in spots for _ in range(2))

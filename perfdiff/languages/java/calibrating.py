@@ -18,7 +18,7 @@ from perfdiff.languages.java import start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.java.weaving import ProbedMethod
 from perfdiff.records import plan, recording
-from perfdiff.records.plan import Entry, Mode
+from perfdiff.records.plan import Mode, ProbePlan
 from perfdiff.records.schema import Floats
 
 _SOURCE = Path(__file__).parent / "calibration" / "Calibrated.java"
@@ -28,7 +28,7 @@ _METHODS = (
     ProbedMethod(_CALLED, "Calibrated.called", "Calibrated called (I)I", ()),
     ProbedMethod(_BATCH, "Calibrated.batch", "Calibrated batch ()V", ()),
 )
-_KINDS = {"counted": Entry(Mode.COUNT), "timed": Entry(Mode.TIME), "passed": Entry(Mode.TIME, period=256, passing=True)}
+_KINDS = {"counted": ProbePlan(Mode.COUNT), "timed": ProbePlan(Mode.TIME), "passed": ProbePlan(Mode.TIME, period=256, passing=True)}
 _WARM = 0.5  # of the batches, which the JVM may run interpreted, or compiled in a first way
 _QUIET = 0.25  # the quantile of the batches that counts: whatever disturbs one only makes it slower
 _RUNS = 3  # their median counts: a machine may be busy for as long as a run
@@ -72,10 +72,10 @@ def _make(jdk: Jdk, agent: Path, cache: Path, folder: Path) -> None:
     (folder / "costs").write_text(JvmProbeCosts(whole["counted"], whole["timed"], inside, whole["passed"]).text)
 
 
-def _run(jdk: Jdk, classes: Path, variables: Mapping[str, str], entry: Entry) -> _Batches:
+def _run(jdk: Jdk, classes: Path, variables: Mapping[str, str], entry: ProbePlan) -> _Batches:
     """Return the batches of a run once all is compiled."""
     with temporary.folder() as out:
-        plan.write(out / "plan", {_CALLED: entry, _BATCH: Entry(Mode.SAMPLE, reservoir=1 << 14)})
+        plan.write(out / "plan", {_CALLED: entry, _BATCH: ProbePlan(Mode.SAMPLE, reservoir=1 << 14)})
         steering = {"PERFDIFF_OUT": str(out), "PERFDIFF_PLAN": str(out / "plan"), "PERFDIFF_SEED": "1", "LC_ALL": "C.UTF-8"}
         command = [str(jdk.java), "-XX:+UseSerialGC", "-XX:-UsePerfData", "-cp", str(classes), "Calibrated"]
         try:

@@ -12,7 +12,7 @@ from perfdiff.languages.java.joining import PlacedClass, join
 from perfdiff.languages.java.linking import link
 from perfdiff.languages.java.sources import JavaFile, SourceReader
 from perfdiff.languages.protocol import Program
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 
 _NO_CLASSES = "no class file of it is in the tree: has the build compiled it?"
 
@@ -36,13 +36,13 @@ def index(tree: Path, jdk: Jdk, *, depth: int, cache: Path | None, helpers: Path
     hierarchy = Hierarchy(by_name)
     broken = [(file.place, outcome) for file, outcome in zip(files, outcomes, strict=True) if isinstance(outcome, str)]
     broken += [(source.file, source.syntax.problem) for source in sources if source.syntax.problem is not None]
-    problems = (*(Skipped(file.rpartition("/")[2], file, problem) for file, problem in broken), *_uncompiled(sources, files))
+    problems = (*(SkippedFunction(file.rpartition("/")[2], file, problem) for file, problem in broken), *_uncompiled(sources, files))
     return link(JavaFunctions(joined, hierarchy, depth).all(), joined, hierarchy, problems)
 
 
-def _uncompiled(sources: tuple[JavaFile, ...], files: list[ClassFile]) -> tuple[Skipped, ...]:
+def _uncompiled(sources: tuple[JavaFile, ...], files: list[ClassFile]) -> tuple[SkippedFunction, ...]:
     """Tell of one source where nothing at all was compiled: a tree may have some that are no part of its build."""
     first = next((source for source in sources if source.top_types), None)
     if files or first is None:
         return ()
-    return (Skipped(first.file.rpartition("/")[2], first.file, _NO_CLASSES),)
+    return (SkippedFunction(first.file.rpartition("/")[2], first.file, _NO_CLASSES),)

@@ -26,7 +26,7 @@ from perfdiff.languages.java.hierarchy import Hierarchy, Signature, is_virtual
 from perfdiff.languages.java.joining import Joined
 from perfdiff.languages.java.syntax import Role
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
-from perfdiff.records.differences import Skipped
+from perfdiff.records.differences import SkippedFunction
 
 _WORDS = re.compile(r"[^\W\d][\w$]*(?:\s*\.\s*[^\W\d][\w$]*)*")
 _SPACE = re.compile(r"\s+")
@@ -36,7 +36,9 @@ _ASKS_CONSTANTS = re.compile(
 )
 
 
-def link(functions: Iterable[JavaFunction], classes: Iterable[Joined], hierarchy: Hierarchy, problems: tuple[Skipped, ...]) -> Program:
+def link(
+    functions: Iterable[JavaFunction], classes: Iterable[Joined], hierarchy: Hierarchy, problems: tuple[SkippedFunction, ...]
+) -> Program:
     """Return the program that functions and classes make."""
     functions = tuple(functions)
     joined: dict[str, Joined] = {}

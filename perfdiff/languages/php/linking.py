@@ -12,7 +12,7 @@ from perfdiff.languages.digest import digest
 from perfdiff.languages.php.classes import MOST_NAMESAKES, Classes
 from perfdiff.languages.php.facts import MAIN, DeclaredKind, FileFacts, PhpFunctionFacts, PhpReferences, ValueFacts
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
-from perfdiff.records.differences import Entity, EntityKind, Skipped
+from perfdiff.records.differences import Entity, EntityKind, SkippedFunction
 
 _MOST_OWNERS = 4  # classes with a property of one name to which reading and writing it is put down
 _STRICT = "declare(strict_types)"
@@ -30,7 +30,7 @@ _SILENT = frozenset(
 def link(files: Iterable[FileFacts]) -> Program:
     """Return the program that the facts of all files make."""
     facts = _distinct(sorted(files, key=lambda file: file.file))
-    problems = tuple(Skipped(file.file.rpartition("/")[2], file.file, file.problem) for file in facts if file.problem is not None)
+    problems = tuple(SkippedFunction(file.file.rpartition("/")[2], file.file, file.problem) for file in facts if file.problem is not None)
     return _PhpLinker(facts).program(problems)
 
 
@@ -71,7 +71,7 @@ class _PhpLinker:
         self._depends: dict[str, set[str]] = {}
         self._declare()
 
-    def program(self, problems: tuple[Skipped, ...]) -> Program:
+    def program(self, problems: tuple[SkippedFunction, ...]) -> Program:
         """Return all functions with what they lead to, and what they depend on."""
         functions: dict[str, FunctionDefinition] = {}
         for file in self._files:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from perfdiff.languages.c import runtime_library
 from perfdiff.languages.dependencies import DependencyChange, changes
 from perfdiff.languages.interpreter_parts import InterpreterParts
 from perfdiff.languages.line_counts import InterpretedPlaces
-from perfdiff.languages.php import engines, extension, homes, owners, sameness, sheet, start
+from perfdiff.languages.php import engines, extension, homes, owners, packages, sameness, sheet, start
 from perfdiff.languages.php import places as counted_places
 from perfdiff.languages.php.engines import PhpEngine
 from perfdiff.languages.php.homes import PhpHomes
@@ -79,6 +79,12 @@ class Php(Language):
         home, engine = homes.read(built.beside), self._engine(built)
         packages = (f"{name} {version}" for name, version in home.versions.items())
         return (f"PHP {home.release} ({engine.says})", *packages)
+
+    def unfollowed(
+        self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
+    ) -> tuple[str, ...]:
+        """Return the lock file, if it locks other versions in head, and both revisions have the same packages."""
+        return packages.unfollowed(differing, [homes.read(built.beside).versions for built in (base, head)])
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of others differ, and what watches the calls."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,14 @@ def versions(folder: Path) -> dict[str, str]:
         if versions_by_name:
             return dict(sorted(versions_by_name.items()))
     return {}
+
+
+def unfollowed(differing: Mapping[str, Mapping[int, Path]], installed: Sequence[Mapping[str, str]]) -> tuple[str, ...]:
+    """Return the lock file at the top of a project, if base and head lock other versions in it of what both have `installed` alike."""
+    places = differing.get(_LOCKED, {})
+    base, head = (dict(_versions(_read(places[side]))) if side in places else {} for side in range(2))
+    alike = {name for name, version in installed[0].items() if installed[1].get(name) == version}
+    return (_LOCKED,) if any(base[name] != head[name] for name in alike & base.keys() & head.keys()) else ()
 
 
 def _read(file: Path) -> Any:

@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import urllib.parse
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from packaging.requirements import InvalidRequirement, Requirement
 
@@ -36,6 +36,26 @@ def files(folders: Iterable[Path], names: Collection[str]) -> Iterator[tuple[str
                 path = Path(str(distribution.locate_file(file)))
                 if file.suffix == ".py" and ".." not in file.parts and path.is_file():
                     yield file.as_posix(), path
+
+
+def used(folders: Iterable[Path], met: Collection[str]) -> set[str]:
+    """Return the names of the distributions in folders that have a module or package of which a file is among the paths `met`."""
+    names = set()
+    for folder in folders:
+        below = [Path(path).relative_to(folder.resolve()) for path in met if Path(path).is_relative_to(folder.resolve())]
+        modules = {_module(path) for path in below} - {""}
+        names |= {
+            normal(distribution.metadata["Name"] or "")
+            for distribution in _all([folder])
+            if modules & set(map(_module, distribution.files or ()))
+        }
+    return names
+
+
+def _module(path: PurePath) -> str:
+    """Return the module or package at the top of a folder of packages that a file is of, "" of one that describes a distribution."""
+    first = next((part for part in path.parts if part != "__pycache__"), "")
+    return "" if first.endswith(".dist-info") else first.partition(".")[0]
 
 
 def satisfy(folders: Iterable[Path], requirements: Iterable[str], setting: Mapping[str, str]) -> bool:

@@ -12,7 +12,7 @@ from perfdiff.languages.digest import digest
 from perfdiff.languages.protocol import Declaration, FunctionDefinition, Program
 from perfdiff.languages.python.facts import Imported, ModuleFacts, PythonReferences
 from perfdiff.languages.python.namespaces import Class, ImportKey, Meaning, Namespaces, VariableKey, module_key, own_name, qualname
-from perfdiff.records.differences import Entity, EntityKind, Skipped
+from perfdiff.records.differences import Entity, EntityKind, SkippedFunction
 
 # Attributes of the built-in types: that `x.append` means a method of the project needs more evidence than the name.
 _BUILTIN = frozenset(
@@ -29,7 +29,9 @@ _CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__init_subclass__", "_
 def link(modules: Iterable[ModuleFacts]) -> Program:
     """Return the program that the facts of all files make."""
     facts = sorted(modules, key=lambda module: module.file)
-    problems = tuple(Skipped(module.file.rpartition("/")[2], module.file, module.problem) for module in facts if module.problem is not None)
+    problems = tuple(
+        SkippedFunction(module.file.rpartition("/")[2], module.file, module.problem) for module in facts if module.problem is not None
+    )
     return _PythonLinker(Namespaces(facts)).program(problems)
 
 
@@ -55,7 +57,7 @@ class _PythonLinker:
         self._loose: dict[tuple[str, str], Links] = {}
         self._wrappers, self._wrapped = self._wrapping()
 
-    def program(self, problems: tuple[Skipped, ...]) -> Program:
+    def program(self, problems: tuple[SkippedFunction, ...]) -> Program:
         """Return all functions with what they lead to, and what they depend on."""
         declarations, depends = self._declarations()
         functions: dict[str, FunctionDefinition] = {}

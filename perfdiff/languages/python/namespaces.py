@@ -140,6 +140,8 @@ class Namespaces:
         if nested in self.classes:
             self._in_class(nested, rest[1:], collected)
             return
+        if collected.only_classes:
+            return
         collected.functions |= self.methods(owner, rest[0])
         collected.variables |= self.attributes(owner, rest[0])
         collected.loose.update(rest[1:])
@@ -186,13 +188,19 @@ class Namespaces:
         """Return the classes that derive from a class."""
         return self._below.get(owner, frozenset())
 
+    def _base(self, file: str, dotted: str) -> set[Class]:
+        """Return the classes that a base's name leads to; methods on the way are not asked for, as these hang on bases themselves."""
+        collected = _Collected(only_classes=True)
+        self._follow(file, dotted.split("."), collected, 0)
+        return collected.classes
+
     @cached_property
     def _bases(self) -> Mapping[Class, list[Class]]:
         return {
             (file, name): sorted(
                 target
                 for base in facts.bases
-                for target in self.meaning(file, base).classes
+                for target in self._base(file, base)
                 # `Outer.Inner` leads over `Outer`, which is no base.
                 if target != (file, name) and ("." not in base or target[1].rpartition(".")[2] == base.rpartition(".")[2])
             )
@@ -212,7 +220,8 @@ class Namespaces:
 class _Collected:
     """What following a name has met so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, only_classes: bool = False) -> None:
+        self.only_classes = only_classes
         self.functions: set[str] = set()
         self.classes: set[Class] = set()
         self.variables: set[VariableKey] = set()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from perfdiff.languages.protocol import (
     Surroundings,
     Workplace,
 )
-from perfdiff.languages.python import absent, environments, extension, foreign, sameness, sheet, start
+from perfdiff.languages.python import absent, environments, extension, foreign, pins, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
@@ -98,6 +98,12 @@ class Python(Language):
         assert isinstance(self.workplace, Environments), "as it was made"
         folders = [folder for built in (base, head) for folder in environments.read(built.beside).folders]
         return absent.absent(differing, [base.tree, head.tree], folders, self.workplace.own_packages)
+
+    def unfollowed(
+        self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
+    ) -> tuple[str, ...]:
+        """Return which lock and requirements files pin other versions in head, where the environments have the same ones."""
+        return pins.unfollowed(differing, [environments.read(built.beside) for built in (base, head)], met)
 
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]

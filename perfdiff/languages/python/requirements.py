@@ -16,6 +16,7 @@ from perfdiff.languages.python.pyproject import normal
 
 _INCLUDED = re.compile(r"(?:-r|--requirement)[ =]*(\S+)")
 _CONSTRAINTS = re.compile(r"(?:-c|--constraint)[ =]*(\S+)")
+_LINKS = re.compile(r"(-f|--find-links)[ =]*(\S+)")
 _EDITABLE = re.compile(r"(?:-e|--editable)[ =]*(.+)")
 _COMMENT = re.compile(r"(^|\s)#.*$")
 _NAMED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
@@ -88,7 +89,7 @@ def _source(configured: str, place: Path) -> Sequence[str]:
 def _expanded(lines: Sequence[str], folder: Path, place: Path, constraints: list[str], within: frozenset[Path]) -> Iterator[str]:
     """Yield the lines of a requirements file in `folder`, with those of files that it includes; constraints are added to theirs.
 
-    As for pip, names of included files are relative to the file, other paths to where it is run.
+    As for pip, names of included files and of folders with packages are relative to the file, other paths to where it is run.
     """
     for line in lines:
         if included := _INCLUDED.match(line):
@@ -97,6 +98,8 @@ def _expanded(lines: Sequence[str], folder: Path, place: Path, constraints: list
                 yield from _expanded(_read(file, place), file.parent, place, constraints, within | {file})
         elif constrained := _CONSTRAINTS.match(line):
             constraints.extend(_read(folder / constrained[1], place))
+        elif (links := _LINKS.match(line)) and (folder / links[2]).exists():
+            yield f"--find-links {(folder / links[2]).resolve()}"
         else:
             yield _absolute(line, place)
 

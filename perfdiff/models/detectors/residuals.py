@@ -151,7 +151,7 @@ def apart(table: SampleTable, counter: str) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ResidualScale:
     """What base's residuals are about, by neighbours in size, and how far they spread, by cells.
 
     `sizes` (m,) of base's calls are sorted; `sums` (m + 1, c) are their residuals added up. `spreads` (k + 1, c) belong to the sorted

@@ -17,12 +17,12 @@ import numpy as np
 from perfdiff import __version__, units
 from perfdiff.config import RUNS_FOR_TIME
 from perfdiff.errors import UsageError
-from perfdiff.records.differences import Skipped, other_reason
-from perfdiff.records.recorded import RECORDED_APART, Held, Recorded
+from perfdiff.records.differences import SkippedFunction, other_reason
+from perfdiff.records.recorded import RECORDED_APART, RecordedExperiment, TablesInMemory
 from perfdiff.records.results.series import BenchmarkSeries, ToolResults, Value
 from perfdiff.records.schema import (
     Change,
-    Compared,
+    ComparedUnit,
     Edges,
     Environment,
     Experiment,
@@ -57,7 +57,7 @@ class _PointRuns:
     files: tuple[int, ...] = ()
 
 
-def from_results(sides: Mapping[Side, Sequence[ToolResults]], names: Mapping[Side, str]) -> Recorded:
+def from_results(sides: Mapping[Side, Sequence[ToolResults]], names: Mapping[Side, str]) -> RecordedExperiment:
     """Return the experiment that results of both sides make.
 
     Benchmarks are the same by their names and parameters; those of one side alone are skipped. Raise UsageError where none is on both.
@@ -91,9 +91,9 @@ def from_results(sides: Mapping[Side, Sequence[ToolResults]], names: Mapping[Sid
         totals=_totals(tables),
         edges=Edges(nobody, nobody, nobody, np.empty(0), np.empty(0)),
         notes=(RECORDED_APART, *_notes(sides, {side: [places[place] for place in shared] for side, places in measured.items()}, shared)),
-        compared=Compared.RESULTS,
+        compared=ComparedUnit.RESULTS,
     )
-    return Recorded(experiment, Held(tables))
+    return RecordedExperiment(experiment, TablesInMemory(tables))
 
 
 def _measured(sessions: Sequence[ToolResults]) -> dict[Place, _PointRuns]:
@@ -218,12 +218,12 @@ def _label(place: Place) -> str:
     return _point(place, 0, "").label
 
 
-def _skipped(sides: Mapping[Side, Sequence[ToolResults]], measured: Mapping[Side, Mapping[Place, _PointRuns]]) -> Iterator[Skipped]:
+def _skipped(sides: Mapping[Side, Sequence[ToolResults]], measured: Mapping[Side, Mapping[Place, _PointRuns]]) -> Iterator[SkippedFunction]:
     for side, places in measured.items():
         others = set[Place]().union(*(places for other, places in measured.items() if other is not side))
-        yield from (Skipped(_label(place), "", f"only {side} has results of it") for place in places if place not in others)
+        yield from (SkippedFunction(_label(place), "", f"only {side} has results of it") for place in places if place not in others)
         for name, why in dict(pair for session in sides[side] for pair in session.unread.items()).items():
-            yield Skipped(name, "", f"not read in {side}: {why}")
+            yield SkippedFunction(name, "", f"not read in {side}: {why}")
 
 
 def _notes(

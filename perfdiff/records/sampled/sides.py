@@ -13,11 +13,11 @@ from dataclasses import replace
 
 from perfdiff import units
 from perfdiff.errors import UsageError
-from perfdiff.records.recorded import Recorded
+from perfdiff.records.recorded import RecordedExperiment
 from perfdiff.records.results.experiment import from_results
 from perfdiff.records.results.series import BenchmarkSeries, ToolResults
 from perfdiff.records.sampled.samples import FunctionSamples
-from perfdiff.records.schema import Compared, Note, Side
+from perfdiff.records.schema import ComparedUnit, Note, Side
 
 MATERIAL = 0.01  # of the samples of a side, below which nobody looks at a function
 RUN_NS = 1e9  # of base, where nothing says what a sample is worth
@@ -27,7 +27,7 @@ _FEWER = 0.5  # samples, where a function has none: its cost is not known to be 
 Profiles = Sequence[FunctionSamples]
 
 
-def from_profiles(sides: Mapping[Side, Profiles], names: Mapping[Side, str]) -> Recorded:
+def from_profiles(sides: Mapping[Side, Profiles], names: Mapping[Side, str]) -> RecordedExperiment:
     """Return the experiment that profiles of both sides make, a run for each.
 
     Raise UsageError where they have no form, or no function, in common.
@@ -43,7 +43,7 @@ def from_profiles(sides: Mapping[Side, Profiles], names: Mapping[Side, str]) -> 
     results = {side: [_results(profile, material, reference, whole_ns) for profile in profiles] for side, profiles in sides.items()}
     recorded = from_results(results, names)
     notes = (*recorded.experiment.notes, *_notes(base, reference, shares))
-    return replace(recorded, experiment=replace(recorded.experiment, compared=Compared.PROFILES, notes=notes))
+    return replace(recorded, experiment=replace(recorded.experiment, compared=ComparedUnit.PROFILES, notes=notes))
 
 
 def _shares(profiles: Profiles) -> dict[str, float]:

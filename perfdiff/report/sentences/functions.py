@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from perfdiff import units
 from perfdiff.records.schema import Change
-from perfdiff.report.sentences.spelling import Facts, Wording
+from perfdiff.report.sentences.spelling import Facts, Wording, percent
 
 _ONE_SIDED = {Change.REMOVED.value: "it was removed", Change.ADDED.value: "it is new, and nothing became slower through it"}
 _LONGER = {"lock_hold_ns": "holds locks", "lock_wait_ns": "waits for locks"}
@@ -16,6 +16,11 @@ _MORE_TIME_THERE = "add runs, or a workload that spends more of its time there"
 
 def _on_one_side(facts: Facts) -> str:
     return _ONE_SIDED.get(facts["change"], "it was not called on both sides")
+
+
+def _surely(facts: Facts) -> str:
+    low, high = map(units.duration, facts["ns"])
+    return f" ({percent(facts['confidence'])} CI {low} to {high})"
 
 
 def _longer(facts: Facts) -> str:
@@ -41,8 +46,9 @@ WORDINGS: Mapping[str, Wording] = {
     "answered-by-lines": (
         "its calls were not timed: whole runs exclude a slow-down of the program, and functions execute about as many lines as before"
     ),
-    "adds-time": "its change adds {ns:duration} to one run of each workload point",
-    "adds-time-in-first-calls": "its change adds {ns:duration} to one run of each workload point, most of it in first calls",
+    "surely": _surely,
+    "adds-time": "its change adds {ns:duration}{surely} to one run of each workload point",
+    "adds-time-in-first-calls": "its change adds {ns:duration}{surely} to one run of each workload point, most of it in first calls",
     "allocates-more": "its time did not clearly grow, but {metric:metric} a call did",
     "allocates-below": "it allocates more only through what it calls",
     "counts-prove": "it {work}, which takes {ns:duration} at least",

@@ -147,6 +147,10 @@ WORDINGS: Mapping[str, Wording] = {
         "files that differ use {names:few}, which you have by hand, and what runs are given has not: list what they need among the "
         "requirements"
     ),
+    "uncompared-pins": (
+        "{names:few} pins other versions in head, and runs have the same ones on both sides: name it among the requirements, or have "
+        "`[build] command` install what it pins"
+    ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
     "uncompared-checkout": (
         "runs ask for {names:few}, which your checkout has and neither revision: commit it, or have it laid into both trees by "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfdiff.analysis.trends.findings import Cluster, Difference, TrendFindings, Trends
+from perfdiff.analysis.trends.findings import GrowthDifference, PlaceCluster, TrendFindings, Trends
 from perfdiff.records.schema import Side
 from perfdiff.report import markdown as tickets
 from perfdiff.report import terminal
@@ -81,7 +81,7 @@ def answered(findings: TrendFindings) -> Sentence:
     return Sentence(wording.answer(findings), TONES[findings.verdict] if Side.HEAD in findings.sides else Tone.STRONG)
 
 
-def _beside(trends: Trends, costly: list[Cluster]) -> Iterator[Block]:
+def _beside(trends: Trends, costly: list[PlaceCluster]) -> Iterator[Block]:
     said = " ".join(wording.rest(trends))
     if said:
         yield Sentence(said, Tone.MUTED)
@@ -91,16 +91,12 @@ def _beside(trends: Trends, costly: list[Cluster]) -> Iterator[Block]:
     overtaking = tuple(wording.overtaking(trends))
     if overtaking:
         yield Items("Beyond what was run", overtaking)
-    remarks = tuple(
-        f"{wording.called(cluster)}: {'; '.join(remarks_on_fit)}"
-        for cluster in costly
-        if (remarks_on_fit := tuple(wording.remarks(cluster)))
-    )
+    remarks = tuple(f"{wording.called(cluster)}: {'; '.join(notes)}" for cluster in costly if (notes := tuple(wording.remarks(cluster))))
     if remarks:
         yield Items("Remarks on fits", remarks)
 
 
-def differences(differing: tuple[Difference, ...]) -> Table:
+def differences(differing: tuple[GrowthDifference, ...]) -> Table:
     """Return a row for each difference, the worst first."""
     columns = (
         Column("#", right=True, minor=True),
@@ -117,7 +113,7 @@ def differences(differing: tuple[Difference, ...]) -> Table:
     return Table("What differs", columns, tuple(_difference(rank, difference) for rank, difference in enumerate(differing, 1)))
 
 
-def _difference(rank: int, difference: Difference) -> tuple[Cell, ...]:
+def _difference(rank: int, difference: GrowthDifference) -> tuple[Cell, ...]:
     exponent = wording.exponent_difference(difference)
     return (
         Cell(str(rank)),
@@ -133,7 +129,7 @@ def _difference(rank: int, difference: Difference) -> tuple[Cell, ...]:
     )
 
 
-def clusters(caption: str, shown: list[Cluster]) -> Table:
+def clusters(caption: str, shown: list[PlaceCluster]) -> Table:
     """Return a row for each cluster, the largest first."""
     columns = (
         Column("#", right=True),
@@ -152,7 +148,7 @@ def clusters(caption: str, shown: list[Cluster]) -> Table:
     return Table(caption, columns, tuple(_cluster(rank, cluster) for rank, cluster in enumerate(shown, 1)))
 
 
-def _cluster(rank: int, cluster: Cluster) -> tuple[Cell, ...]:
+def _cluster(rank: int, cluster: PlaceCluster) -> tuple[Cell, ...]:
     fit = wording.best(cluster)
     nearer, further = predictions(cluster)
     return (
@@ -171,7 +167,7 @@ def _cluster(rank: int, cluster: Cluster) -> tuple[Cell, ...]:
     )
 
 
-def predictions(cluster: Cluster) -> tuple[str, str]:
+def predictions(cluster: PlaceCluster) -> tuple[str, str]:
     """Return what the best fit predicts at 2 and at 10 times the inputs, with intervals; `–` where there is no fit."""
     fit = wording.best(cluster)
     predicted = [wording.predicted(prediction, fit.feature) for prediction in fit.predictions] if fit else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from perfdiff.analysis.trends.findings import Cluster, Difference, Move, TrendFindings
+from perfdiff.analysis.trends.findings import GrowthDifference, Move, PlaceCluster, TrendFindings
 from perfdiff.models.trend import Law
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Side
@@ -56,7 +56,7 @@ def _points(findings: TrendFindings) -> list[dict[str, Any]]:
     ]
 
 
-def _cluster(cluster: Cluster, counted: PlaceCounts) -> dict[str, Any]:
+def _cluster(cluster: PlaceCluster, counted: PlaceCounts) -> dict[str, Any]:
     joint = cluster.joint
     return {
         "representative": _representative(cluster),
@@ -75,7 +75,7 @@ def _cluster(cluster: Cluster, counted: PlaceCounts) -> dict[str, Any]:
     }
 
 
-def _representative(cluster: Cluster) -> dict[str, Any]:
+def _representative(cluster: PlaceCluster) -> dict[str, Any]:
     return {"feature": cluster.feature} if cluster.place is None else _place(cluster.place)
 
 
@@ -117,7 +117,7 @@ def _fit(fit: Law) -> dict[str, Any]:
     }
 
 
-def _difference(difference: Difference, findings: TrendFindings) -> dict[str, Any]:
+def _difference(difference: GrowthDifference, findings: TrendFindings) -> dict[str, Any]:
     return {
         "place": _place(difference.place),
         "places": _places(difference.members, findings.experiment.sides[difference.side]),

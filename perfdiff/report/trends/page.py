@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, TrendFindings
-from perfdiff.models.trend import Law, Prediction
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, GrowthDifference, PlaceCluster, TrendFindings
+from perfdiff.models.trend import Law, TrendPrediction
 from perfdiff.records.schema import Side
 from perfdiff.report import wording as names
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, Items, Plot, Table
@@ -14,7 +14,7 @@ from perfdiff.report.page import asset, environment, policy
 from perfdiff.report.trends import document, source, wording
 from perfdiff.report.trends.clean import clean
 from perfdiff.report.trends.plot import cluster_plot, difference_plot
-from perfdiff.report.trends.source import Listing, PlacesByLine
+from perfdiff.report.trends.source import PlacesByLine, SourceListing
 from perfdiff.report.wording import ABSENT, TONES, percent, plural
 
 # A longer page is searched, not read; the JSON holds all. The largest clusters have sections, the others a row each.
@@ -44,9 +44,9 @@ class Row:
 
     rank: int
     target: str
-    cluster: Cluster
+    cluster: PlaceCluster
     fit: Law | None
-    furthest: Prediction | None
+    furthest: TrendPrediction | None
     words: str
 
 
@@ -55,13 +55,13 @@ class Heat:
     """Source of one side with counts at one point. `rest` says how many places it leaves out, "" where none."""
 
     side: Side
-    listings: tuple[Listing, ...]
+    listings: tuple[SourceListing, ...]
     point: str
     rest: str
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class TrendSection:
     """All that is shown of a cluster or a difference."""
 
     id: str
@@ -139,7 +139,7 @@ def _tiles(findings: TrendFindings) -> Iterator[Fact]:
     yield Fact(f"of {plural(len(trends.clusters), 'cluster')} make up {percent(COSTLY_SHARE)} of some run", f"{len(costly):,}")
 
 
-def _difference_tiles(difference: Difference) -> Iterator[Fact]:
+def _difference_tiles(difference: GrowthDifference) -> Iterator[Fact]:
     yield Fact(f"blocks that {difference.place.function} executes", wording.change(difference))
     exponent = wording.exponent_difference(difference)
     if exponent != ABSENT:
@@ -159,7 +159,7 @@ def _rows(findings: TrendFindings) -> Iterator[Row]:
         yield Row(rank, target, cluster, fit, furthest, " ".join([*words][:_MOST_WORDS]))
 
 
-def _sections(findings: TrendFindings) -> Iterator[Section]:
+def _sections(findings: TrendFindings) -> Iterator[TrendSection]:
     side = wording.shown_side(findings)
     lines = source.lines_of(findings, side)
     clusters = findings.sides[side].clusters[:MOST_SECTIONS]
@@ -167,7 +167,7 @@ def _sections(findings: TrendFindings) -> Iterator[Section]:
     costly = sum(cluster.is_costly for cluster in clusters)
     places = min(_MOST_PLACES, _ALL_PLACES // max(costly, 1))
     for rank, cluster in enumerate(clusters, 1):
-        yield Section(
+        yield TrendSection(
             id=f"cluster-{rank}",
             name=wording.called(cluster) if cluster.place is None else cluster.place.function,
             place="" if cluster.place is None else wording.where(cluster.place),
@@ -182,21 +182,21 @@ def _sections(findings: TrendFindings) -> Iterator[Section]:
         )
 
 
-def _cluster_facts(cluster: Cluster) -> Facts:
+def _cluster_facts(cluster: PlaceCluster) -> Facts:
     largest = f"{wording.amount(cluster.largest)} in one run, {percent(cluster.share)} of all counts of a run at most"
     facts = [Fact("places", f"{len(cluster.members):,}"), Fact("largest cost", largest)]
     facts += [Fact("remark", remark) for remark in wording.remarks(cluster)]
     return Facts(tuple(facts))
 
 
-def _differing(findings: TrendFindings) -> Iterator[Section]:
+def _differing(findings: TrendFindings) -> Iterator[TrendSection]:
     shown = findings.differences[:MOST_DIFFERENCES]
     lines = {side: source.lines_of(findings, side) for side in findings.sides} if shown else {}
     for rank, difference in enumerate(shown, 1):
         side = difference.side
         counted = findings.experiment.sides[side]
         point = source.telling_point(counted.counts[counted.places.index(difference.place)]) if difference.place in counted.places else 0
-        yield Section(
+        yield TrendSection(
             id=f"difference-{rank}",
             name=difference.place.function,
             place=wording.where(difference.place),
@@ -211,7 +211,7 @@ def _differing(findings: TrendFindings) -> Iterator[Section]:
         )
 
 
-def _difference_facts(difference: Difference) -> Facts:
+def _difference_facts(difference: GrowthDifference) -> Facts:
     facts = [Fact("what differs", f"{wording.KINDS[difference.kind]}, in {plural(len(difference.members), 'place')} that grow alike")]
     exponent = wording.exponent_difference(difference)
     if exponent != ABSENT:
@@ -221,7 +221,7 @@ def _difference_facts(difference: Difference) -> Facts:
     return Facts(tuple(facts))
 
 
-def _side_fits(difference: Difference) -> Iterator[Table]:
+def _side_fits(difference: GrowthDifference) -> Iterator[Table]:
     fits = [(side, fit) for side, fit in (("base", difference.base), ("head", difference.head)) if fit is not None]
     if fits:
         columns = (Column("side"), *_FIT_COLUMNS)
@@ -233,7 +233,7 @@ def _heat(lines: PlacesByLine, members: Sequence[int], most: int, point: int) ->
     if not shown:
         return None
     rest = f"The source of {len(members) - most:,} more places is left out; the JSON names them." if len(members) > most else ""
-    return Heat(lines.side, shown, lines.found.experiment.points[point].label, rest)
+    return Heat(lines.side, shown, lines.findings.experiment.points[point].label, rest)
 
 
 _FIT_COLUMNS = (
@@ -258,7 +258,7 @@ def _fit(fit: Law) -> tuple[Cell, ...]:
     )
 
 
-def _tables(cluster: Cluster) -> Iterator[Table]:
+def _tables(cluster: PlaceCluster) -> Iterator[Table]:
     """Yield the fits over every feature, and what the best one predicts."""
     if cluster.fits:
         best = cluster.fits[:_MOST_FITS]

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.analysis.trends.findings import Cluster, Difference, TrendFindings
+from perfdiff.analysis.trends.findings import GrowthDifference, PlaceCluster, TrendFindings
 from perfdiff.models.trend import Law
 from perfdiff.records.schema import Floats, Side
-from perfdiff.report.blocks import Calls, Plot, Series
+from perfdiff.report.blocks import Plot, PlotSeries, PlottedCalls
 from perfdiff.report.plots import MOST_INPUTS, floats, grid, is_logarithmic, thinned
 from perfdiff.report.trends import wording
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _SideCounts:
     """Counts (points,) of one side, None where it has none, with the law fitted over the drawn feature, if there is one."""
 
     side: Side
@@ -24,7 +24,7 @@ class _Counted:
     law: Law | None
 
 
-def cluster_plot(findings: TrendFindings, cluster: Cluster, most: int) -> Plot | None:
+def cluster_plot(findings: TrendFindings, cluster: PlaceCluster, most: int) -> Plot | None:
     """Return a cluster's costs over the feature that tells them best, head's beside base's, or None where no feature was fitted.
 
     At most `most` points a side are drawn.
@@ -32,21 +32,21 @@ def cluster_plot(findings: TrendFindings, cluster: Cluster, most: int) -> Plot |
     if not cluster.fits:
         return None
     side, law = wording.shown_side(findings), cluster.fits[0]
-    sides = [_Counted(side, cluster.costs, law)]
+    sides = [_SideCounts(side, cluster.costs, law)]
     if side is Side.HEAD:
         before = np.flatnonzero(np.isin(findings.experiment.heads, cluster.members))
-        sides.insert(0, _Counted(Side.BASE, findings.experiment.sides[Side.BASE].counts[before].sum(axis=0), None))
+        sides.insert(0, _SideCounts(Side.BASE, findings.experiment.sides[Side.BASE].counts[before].sum(axis=0), None))
     return _plot(findings, f"{wording.called(cluster)}: counts of its places", law.feature, sides, most)
 
 
-def difference_plot(findings: TrendFindings, difference: Difference, most: int) -> Plot | None:
+def difference_plot(findings: TrendFindings, difference: GrowthDifference, most: int) -> Plot | None:
     """Return what the function of a difference executes over its feature, on each side that has it, and the laws of both."""
     each_side = ((Side.BASE, difference.base_counts, difference.base), (Side.HEAD, difference.head_counts, difference.head))
-    sides = [_Counted(side, counts if counts.any() else None, law) for side, counts, law in each_side]
+    sides = [_SideCounts(side, counts if counts.any() else None, law) for side, counts, law in each_side]
     return _plot(findings, f"{difference.place.function}: blocks that it executes", difference.feature, sides, most)
 
 
-def _plot(findings: TrendFindings, title: str, feature: str, sides: Sequence[_Counted], most: int) -> Plot | None:
+def _plot(findings: TrendFindings, title: str, feature: str, sides: Sequence[_SideCounts], most: int) -> Plot | None:
     drawn = [counted for counted in sides if feature in findings.experiment.sides[counted.side].features]
     dots = [series for counted in drawn for series in _dots(findings, counted, feature, most) if series.x]
     if not dots:
@@ -65,7 +65,7 @@ def _plot(findings: TrendFindings, title: str, feature: str, sides: Sequence[_Co
     )
 
 
-def _dots(findings: TrendFindings, counted: _Counted, feature: str, most: int) -> Iterator[Series]:
+def _dots(findings: TrendFindings, counted: _SideCounts, feature: str, most: int) -> Iterator[PlotSeries]:
     """Yield the counts as points, at most `most` of them, each with further features that vary and its count over the fitted one."""
     if counted.counts is None:
         return
@@ -74,20 +74,20 @@ def _dots(findings: TrendFindings, counted: _Counted, feature: str, most: int) -
     rows = finite[thinned(features[feature][finite], counted.counts[finite], most)]
     x, y = features[feature][rows], counted.counts[rows]
     others = [(name, values) for name, values in features.items() if name != feature and np.unique(values).size > 1]
-    calls = Calls(
+    calls = PlottedCalls(
         point=tuple(findings.experiment.points[row].label for row in rows),
         inputs={name: tuple(wording.amount(float(values[row])) for row in rows) for name, values in others[:MOST_INPUTS]},
         ratio=tuple(
             float(count / counted.law.at(at)) if counted.law and at > 0 and count > 0 else None for at, count in zip(x, y, strict=True)
         ),
     )
-    yield Series(side=counted.side, label="", x=floats(x), y=floats(y), line=False, calls=calls)
+    yield PlotSeries(side=counted.side, label="", x=floats(x), y=floats(y), line=False, calls=calls)
 
 
-def _line(findings: TrendFindings, counted: _Counted, feature: str) -> Iterator[Series]:
+def _line(findings: TrendFindings, counted: _SideCounts, feature: str) -> Iterator[PlotSeries]:
     """Yield the fitted law over the values of its feature that were run."""
     x = findings.experiment.sides[counted.side].features[feature]
     positive = x[np.isfinite(x) & (x > 0)]
     if counted.law is not None and len(positive):
         places = grid(positive)
-        yield Series(counted.side, "", floats(places), tuple(float(counted.law.at(place)) for place in places), line=True)
+        yield PlotSeries(counted.side, "", floats(places), tuple(float(counted.law.at(place)) for place in places), line=True)

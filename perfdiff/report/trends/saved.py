@@ -55,7 +55,7 @@ class _Point:
 
 
 @dataclass(frozen=True, slots=True)
-class _Document:
+class _TrendsDocument:
     base: Revision
     head: Revision | None
     points: tuple[_Point, ...]
@@ -81,7 +81,7 @@ def saved_trends(text: str, name: str) -> SavedTrends | None:
         says = f"is of another version than this perfdiff reads, '{SCHEMA}'" if is_version else f"is JSON, but no '{SCHEMA}'"
         raise UsageError(f"'{name}' {says}; write it anew with `perfdiff trends REV -o {name}`", slug="trends-unreadable")
     try:
-        trends = _saved(codec.decode(_Document, _with_growth(data)))
+        trends = _saved(codec.decode(_TrendsDocument, _with_growth(data)))
     except (RecordingError, TypeError, ValueError) as error:
         raise UsageError(
             f"'{name}' is damaged: {error}; write it anew with `perfdiff trends REV -o {name}`", slug="trends-unreadable"
@@ -111,7 +111,7 @@ def _listed(data: Any, key: str) -> list[Any]:
     return items
 
 
-def _saved(document: _Document) -> SavedTrends:
+def _saved(document: _TrendsDocument) -> SavedTrends:
     side = "base" if document.head is None else "head"
     names = dict.fromkeys(name for point in document.points for name in point.features.get(side, {}))
     return SavedTrends(

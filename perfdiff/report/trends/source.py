@@ -43,7 +43,7 @@ class SourceLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class SourceListing:
     """The lines around places of one file."""
 
     file: str
@@ -54,7 +54,7 @@ class Listing:
 class PlacesByLine:
     """Which places (indices) stand on each line of each file of one side, and which places of the `other` side they are, if any."""
 
-    found: TrendFindings
+    findings: TrendFindings
     side: Side
     by_file: Mapping[str, Mapping[int, Sequence[int]]]
     other: Mapping[int, int]
@@ -62,7 +62,7 @@ class PlacesByLine:
     @property
     def counted(self) -> PlaceCounts:
         """Return the side's counts."""
-        return self.found.experiment.sides[self.side]
+        return self.findings.experiment.sides[self.side]
 
 
 def lines_of(findings: TrendFindings, side: Side) -> PlacesByLine:
@@ -72,7 +72,7 @@ def lines_of(findings: TrendFindings, side: Side) -> PlacesByLine:
     return PlacesByLine(findings, side, findings.experiment.sides[side].by_line(), other)
 
 
-def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[Listing, ...]:
+def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[SourceListing, ...]:
     """Return the source around places (indices), with the counts of one point (index) on every line that has any."""
     counts = lines.counted.counts[:, point]
     hottest = max((float(counts[member]) for member in members), default=0.0)
@@ -80,7 +80,7 @@ def listings(lines: PlacesByLine, members: Sequence[int], point: int) -> tuple[L
     for member in members:
         wanted[lines.counted.places[member].file].add(lines.counted.places[member].line)
     return tuple(
-        Listing(file, tuple(_listed(lines, file, numbers, point, hottest)))
+        SourceListing(file, tuple(_listed(lines, file, numbers, point, hottest)))
         for file, numbers in wanted.items()
         if lines.counted.sources.get(file)
     )
@@ -121,16 +121,16 @@ def _instances(lines: PlacesByLine, places: Sequence[int], point: int) -> Iterat
 
 def _other(lines: PlacesByLine, places: Sequence[int], point: int) -> str:
     """Return how often the same places ran on the other side, `–` where it has none of them, "" where it was not counted."""
-    sides = [side for side in lines.found.experiment.sides if side is not lines.side]
+    sides = [side for side in lines.findings.experiment.sides if side is not lines.side]
     if not sides or not places:
         return ""
     counterparts = [lines.other[place] for place in places if place in lines.other]
-    return wording.amount(float(lines.found.experiment.sides[sides[0]].counts[counterparts, point].sum())) if counterparts else ABSENT
+    return wording.amount(float(lines.findings.experiment.sides[sides[0]].counts[counterparts, point].sum())) if counterparts else ABSENT
 
 
 def _other_instance(lines: PlacesByLine, number: int, point: int) -> str:
     """Return how often the instance of this name ran on the other side, as `_other` does of places."""
-    sides = [counted.instances for side, counted in lines.found.experiment.sides.items() if side is not lines.side]
+    sides = [counted.instances for side, counted in lines.findings.experiment.sides.items() if side is not lines.side]
     if not sides:
         return ""
     instances, name = lines.counted.instances, lines.counted.instances.names[number]

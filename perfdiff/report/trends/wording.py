@@ -10,9 +10,9 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.blocks import block_counts
-from perfdiff.analysis.trends.findings import COSTLY_SHARE, Cluster, Difference, DifferenceKind, TrendFindings, Trends
+from perfdiff.analysis.trends.findings import COSTLY_SHARE, GrowthDifference, GrowthDifferenceKind, PlaceCluster, TrendFindings, Trends
 from perfdiff.models.annotation import CostClass
-from perfdiff.models.trend import Interval, Law, Prediction
+from perfdiff.models.trend import Interval, Law, TrendPrediction
 from perfdiff.records.places import Place, PlaceCounts
 from perfdiff.records.schema import Floats, Side
 from perfdiff.report.printable import shortened
@@ -28,10 +28,10 @@ _SHORT_OF_ONE = 0.999
 _LONGEST = 80
 
 KINDS = {
-    DifferenceKind.EXPONENT: "exponent",
-    DifferenceKind.NEW: "new",
-    DifferenceKind.GONE: "gone",
-    DifferenceKind.COEFFICIENT: "coefficient",
+    GrowthDifferenceKind.EXPONENT: "exponent",
+    GrowthDifferenceKind.NEW: "new",
+    GrowthDifferenceKind.GONE: "gone",
+    GrowthDifferenceKind.COEFFICIENT: "coefficient",
 }
 
 
@@ -70,7 +70,7 @@ def quality(r2: float) -> str:
     return f"{r2 if r2 == 1 else min(r2, _SHORT_OF_ONE):.3f}"
 
 
-def predicted(prediction: Prediction, feature: str) -> str:
+def predicted(prediction: TrendPrediction, feature: str) -> str:
     """Return a prediction with its interval: `2.0e8 [1.9e8, 2.1e8] at n = 20,000`."""
     return f"{amount(prediction.cost)} {amounts(prediction.ci)} at {feature} = {amount(prediction.at)}"
 
@@ -80,29 +80,29 @@ def where(place: Place) -> str:
     return f"{place.file}:{place.line}"
 
 
-def called(cluster: Cluster) -> str:
+def called(cluster: PlaceCluster) -> str:
     """Return what a cluster is called: `insert (list.c:40)`, or the feature that its places follow."""
     return f"places that follow {cluster.feature}" if cluster.place is None else f"{cluster.place.function} ({where(cluster.place)})"
 
 
-def and_others(cluster: Cluster) -> str:
+def and_others(cluster: PlaceCluster) -> str:
     """Return how many places a cluster has beside its representative, whose cost is told with its: ` and 44 more places`."""
     others = len(cluster.members) - 1
     return f" and {plural(others, 'more place')}" if cluster.place is not None and others else ""
 
 
-def steepest(trends: Trends) -> tuple[Cluster, Law] | None:
+def steepest(trends: Trends) -> tuple[PlaceCluster, Law] | None:
     """Return the costly cluster that surely grows most, by the lower end of its exponent's interval; None where no feature tells of any."""
     candidates = [(cluster, fit) for cluster in trends.clusters if cluster.is_costly and (fit := best(cluster)) is not None]
     return max(candidates, key=lambda candidate: candidate[1].ci_b[0], default=None)
 
 
-def best(cluster: Cluster) -> Law | None:
+def best(cluster: PlaceCluster) -> Law | None:
     """Return the fit that tells a cluster's growth, None where no feature does."""
     return next((fit for fit in cluster.fits if fit.growth is not CostClass.NONE), None)
 
 
-def grows(cluster: Cluster) -> str:
+def grows(cluster: PlaceCluster) -> str:
     """Return how a cluster grows, `–` where no feature tells it."""
     fit = best(cluster)
     return ABSENT if fit is None else fit.says
@@ -177,7 +177,7 @@ def _nothing_differs(findings: TrendFindings) -> str:
     return f"No trend differs: {ran}"
 
 
-def differs(difference: Difference) -> str:
+def differs(difference: GrowthDifference) -> str:
     """Return a difference in words: the place, from what growth to what, and what it costs far beyond what was run."""
     place = difference.place
     line = f", `{shortened(place.text, _LONGEST)}`" if place.text else ""
@@ -185,14 +185,14 @@ def differs(difference: Difference) -> str:
     at = f"at {difference.feature} = {amount(difference.at)}, 10 times what was measured"
     before, after = amount(difference.base_cost), amount(difference.head_cost)
     match difference.kind:
-        case DifferenceKind.NEW:
+        case GrowthDifferenceKind.NEW:
             return f"{named}: new, {_says(difference.head)}; {at}, {after} where base has none{_because(difference)}"
-        case DifferenceKind.GONE:
+        case GrowthDifferenceKind.GONE:
             return f"{named}: gone, was {_says(difference.base)}; {at}, {before} before{_because(difference)}"
     return f"{named}: {change(difference)}{_by(difference)}; {at}, {after} instead of {before}{_because(difference)}"
 
 
-def _because(difference: Difference) -> str:
+def _because(difference: GrowthDifference) -> str:
     """Return where code changed, if that is not the place itself."""
     cause = difference.cause
     if cause is None:
@@ -200,16 +200,16 @@ def _because(difference: Difference) -> str:
     return f"; what changed is {cause.place.function} ({where(cause.place)}, {'new' if cause.side is Side.HEAD else 'gone'})"
 
 
-def both(difference: Difference) -> str:
+def both(difference: GrowthDifference) -> str:
     """Return the cost on both sides: `42,000 → 2.0e8`."""
     return f"{amount(difference.base_cost)} → {amount(difference.head_cost)}"
 
 
-def change(difference: Difference) -> str:
+def change(difference: GrowthDifference) -> str:
     """Return the growth on both sides: `2.1·n → 0.5·n²`; that of a place that a side lacks is `none`."""
-    if difference.kind is DifferenceKind.NEW:
+    if difference.kind is GrowthDifferenceKind.NEW:
         return f"none → {_says(difference.head)}"
-    if difference.kind is DifferenceKind.GONE:
+    if difference.kind is GrowthDifferenceKind.GONE:
         return f"{_says(difference.base)} → none"
     return f"{_says(difference.base)} → {_says(difference.head)}"
 
@@ -218,8 +218,8 @@ def _says(fit: Law | None) -> str:
     return ABSENT if fit is None else fit.says
 
 
-def _by(difference: Difference) -> str:
-    if difference.kind is DifferenceKind.COEFFICIENT:
+def _by(difference: GrowthDifference) -> str:
+    if difference.kind is GrowthDifferenceKind.COEFFICIENT:
         return "" if difference.ratios is None else f", {ratios(difference.ratios)} as often"
     says = exponent_difference(difference)
     return f" (exponent {says})" if says != ABSENT else ""
@@ -231,9 +231,9 @@ def ratios(bounds: Interval) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def exponent_difference(difference: Difference) -> str:
+def exponent_difference(difference: GrowthDifference) -> str:
     """Return by how much the exponents differ, with the interval: `+1.00 [0.98, 1.02]`; nothing where they are not known to differ."""
-    if difference.kind is DifferenceKind.COEFFICIENT or difference.base is None or difference.head is None or difference.ci is None:
+    if difference.kind is GrowthDifferenceKind.COEFFICIENT or difference.base is None or difference.head is None or difference.ci is None:
         return ABSENT
     return f"{difference.head.b - difference.base.b:+.2f} [{difference.ci[0]:.2f}, {difference.ci[1]:.2f}]"
 
@@ -284,7 +284,7 @@ def apart(trends: Trends) -> Iterator[str]:
         yield f"{more:,} more."
 
 
-def remarks(cluster: Cluster) -> Iterator[str]:
+def remarks(cluster: PlaceCluster) -> Iterator[str]:
     """Yield what must be known beside a cluster's best fit: points left out, what residuals show, other features."""
     fit = best(cluster)
     if fit is None:
