@@ -237,8 +237,8 @@ class Cluster:
 
     def _returned(self, within_s: float) -> tuple[Client, Sequence[Worker]]:
         """Return a client of the scheduler that is back, and as many workers as before, or some at last; raise MeasurementError."""
-        self.client, seen = workers.returned(self.address, len(self.able), within_s, self.stack)
-        self.able = [worker for worker in seen if not worker.obstacle]
+        self.client, candidates = workers.returned(self.address, len(self.able), within_s, self.stack)
+        self.able = [worker for worker in candidates if not worker.obstacle]
         return self.client, self.able
 
     def relay(self, request: Request, pins: Sequence[Pin], progress: Progress) -> Relay:
@@ -261,15 +261,15 @@ def cluster(address: str, progress: Progress) -> Iterator[Cluster]:
     progress.stage("connecting to the cluster", None)
     with ExitStack() as stack:
         client = stack.enter_context(workers.connected(address))
-        seen = workers.looked_at(client)
-        able = [worker for worker in seen if not worker.obstacle]
-        progress.note(f"{len(able)} of {len(seen)} workers of {address} can measure; watch them at {client.dashboard_link}")
-        left_out = [Note("worker-left-out", f"{worker} is left out: {worker.obstacle}") for worker in seen if worker.obstacle]
+        candidates = workers.looked_at(client)
+        able = [worker for worker in candidates if not worker.obstacle]
+        progress.note(f"{len(able)} of {len(candidates)} workers of {address} can measure; watch them at {client.dashboard_link}")
+        left_out = [Note("worker-left-out", f"{worker} is left out: {worker.obstacle}") for worker in candidates if worker.obstacle]
         for note in left_out:
             progress.note(note.text)
         if not able:
             raise MeasurementError(
-                "no worker of the cluster can measure: " + "; ".join(f"{worker.name}: {worker.obstacle}" for worker in seen),
+                "no worker of the cluster can measure: " + "; ".join(f"{worker.name}: {worker.obstacle}" for worker in candidates),
                 slug="no-workers",
             )
         yield Cluster(client, able, left_out, address, stack)

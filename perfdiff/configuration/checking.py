@@ -58,7 +58,7 @@ def checked(raw: object, setting: SettingKind, place: str, key: str) -> Any:
 
 def tables(source: TomlFile, name: str) -> list[Any]:
     """Return the tables of a list in `source`, as [[workload]] is one; raise ConfigError where it is none."""
-    listed = source.table.get(name, [])
-    if not isinstance(listed, list):
+    array = source.table.get(name, [])
+    if not isinstance(array, list):
         raise ConfigError(f"{source.place((name,))}: {name}s are a list: write [[{name}]] above each one", slug="config-value")
-    return listed
+    return array

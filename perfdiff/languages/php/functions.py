@@ -101,23 +101,23 @@ class _File:
         for node, around in names.defined:
             self.values += declarations.defined(node, around)
 
-    def _inside(self, begun_inside: Iterable[InnerDeclaration], scope: str, *, class_level: bool) -> list[str]:
+    def _inside(self, inner_declarations: Iterable[InnerDeclaration], scope: str, *, class_level: bool) -> list[str]:
         """Take in the functions and classes that begin in a stretch of code; return the keys of those that it hands about."""
         keys: list[str] = []
-        for begun in begun_inside:
-            if begun.node.type in CLASSES:
-                constructor = f"{LANGUAGE}:{self._class(begun, scope)}::__construct"
-                if begun.node.type == "anonymous_class" and any(facts.definition.key == constructor for facts in self.functions):
+        for declaration in inner_declarations:
+            if declaration.node.type in CLASSES:
+                constructor = f"{LANGUAGE}:{self._class(declaration, scope)}::__construct"
+                if declaration.node.type == "anonymous_class" and any(facts.definition.key == constructor for facts in self.functions):
                     keys.append(constructor)
             else:
-                key = self._function(begun, scope)
-                if not class_level or begun.node.type in CLOSURES:
+                key = self._function(declaration, scope)
+                if not class_level or declaration.node.type in CLOSURES:
                     keys.append(key)
         return keys
 
-    def _class(self, declared: InnerDeclaration, scope: str) -> str:
+    def _class(self, declaration: InnerDeclaration, scope: str) -> str:
         """Take in a class with its methods, and return its full name."""
-        node, section = declared.node, declared.around.section
+        node, section = declaration.node, declaration.around.section
         named = node.child_by_field_name("name")
         name = section.declared(text_of(named)) if named is not None else self._numbered(f"{scope or self._file}::{ANONYMOUS}")
         parents = child(node, "base_clause")
@@ -144,8 +144,8 @@ class _File:
         count = self._counts[name.lower()]
         return name if count == 1 else f"{name}#{count}"
 
-    def _function(self, described: InnerDeclaration, scope: str) -> str:
-        node, around = described.node, described.around
+    def _function(self, declaration: InnerDeclaration, scope: str) -> str:
+        node, around = declaration.node, declaration.around
         is_method = node.type in ("method_declaration", "property_hook")
         plain = CLOSURE if node.type in CLOSURES else _own_name(node)
         if is_method:
@@ -155,7 +155,7 @@ class _File:
         else:
             name = around.section.declared(plain)
         name = self._numbered(name)
-        names = PhpNames(around, Expressions(around, dict(described.types)))
+        names = PhpNames(around, Expressions(around, dict(declaration.types)))
         listed = node.child_by_field_name("parameters")
         names.read(listed.named_children if listed is not None else ())
         returns = names.type_named(node.child_by_field_name("return_type"))
@@ -234,9 +234,9 @@ class _File:
 
     def _no_code(self, first: int, last: int, inside: Iterable[InnerDeclaration]) -> tuple[tuple[int, int], ...]:
         lines = {number for number in self._comments if first <= number <= last}
-        for begun in inside:
-            begins, ends = line(begun.node), begun.node.end_point.row + 1
-            if begun.node.type in CLOSURES or begun.node.type == "anonymous_class":
+        for declaration in inside:
+            begins, ends = line(declaration.node), declaration.node.end_point.row + 1
+            if declaration.node.type in CLOSURES or declaration.node.type == "anonymous_class":
                 begins, ends = begins + 1, ends - 1  # where it begins and ends stands code of what makes it
             lines.update(range(begins, ends + 1))
         return stretches(lines)

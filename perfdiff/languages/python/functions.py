@@ -86,54 +86,54 @@ class ModuleFunctions:
         )
         return PythonFunctionFacts(definition, "", (), references(self.names, self.scope))
 
-    def _inside(self, begun_inside: Iterable[InnerFunction], scope: FunctionScope) -> Iterator[PythonFunctionFacts]:
+    def _inside(self, functions: Iterable[InnerFunction], scope: FunctionScope) -> Iterator[PythonFunctionFacts]:
         """Yield the functions that begin in a scope, each followed by those inside it."""
-        named = [(begun, self._qualname(begun, scope)) for begun in begun_inside]
-        for begun, qualname in named:
-            if begun.name and not begun.owner:
-                scope.inner[begun.name] = self._key(qualname)
-        for begun, qualname in named:
-            yield from self._function(begun, qualname, scope)
+        named = [(function, self._qualname(function, scope)) for function in functions]
+        for function, qualname in named:
+            if function.name and not function.owner:
+                scope.inner[function.name] = self._key(qualname)
+        for function, qualname in named:
+            yield from self._function(function, qualname, scope)
 
-    def _qualname(self, begun: InnerFunction, scope: FunctionScope) -> str:
-        name = begun.name or _LAMBDA
-        if not isinstance(begun.node, ast.Lambda):
-            accessors = [part for decorator in begun.node.decorator_list if (part := last_name(decorator)) in _ACCESSORS]
+    def _qualname(self, function: InnerFunction, scope: FunctionScope) -> str:
+        name = function.name or _LAMBDA
+        if not isinstance(function.node, ast.Lambda):
+            accessors = [part for decorator in function.node.decorator_list if (part := last_name(decorator)) in _ACCESSORS]
             name = ".".join((name, *accessors))
-        plain = ".".join(filter(None, (scope.qualname, begun.owner, name)))
+        plain = ".".join(filter(None, (scope.qualname, function.owner, name)))
         self._counts[plain] += 1
         return plain if self._counts[plain] == 1 else f"{plain}#{self._counts[plain]}"
 
     def _key(self, qualname: str) -> str:
         return f"python:{self._source.file}::{qualname}"
 
-    def _function(self, begun: InnerFunction, qualname: str, scope: FunctionScope) -> Iterator[PythonFunctionFacts]:
-        node = begun.node
+    def _function(self, function: InnerFunction, qualname: str, scope: FunctionScope) -> Iterator[PythonFunctionFacts]:
+        node = function.node
         names = PythonNames(self._source.module, self._source.is_package)
         names.bound.update(argument.arg for argument in _arguments(node.args))
         names.read([node.body] if isinstance(node, ast.Lambda) else node.body)
         bound = frozenset(names.bound - names.made_global - names.nonlocals)
-        own = FunctionScope(qualname, names, bound, _self_name(begun), {}, scope)
+        own = FunctionScope(qualname, names, bound, _self_name(function), {}, scope)
         inside = list(self._inside(names.inner, own))
         defined = PythonNames(self._source.module, self._source.is_package)
         defined.read(header(node))
         refers = _joined(references(names, own), references(defined, scope), inside)
         decorators = () if isinstance(node, ast.Lambda) else tuple(node.decorator_list)
         yield PythonFunctionFacts(
-            self._definition(begun, qualname, own),
-            ".".join(filter(None, (scope.qualname, begun.owner))) if begun.owner else "",
+            self._definition(function, qualname, own),
+            ".".join(filter(None, (scope.qualname, function.owner))) if function.owner else "",
             tuple(text for call in decorators if (text := dotted_name(call.func if isinstance(call, ast.Call) else call)) is not None),
             refers,
         )
         yield from inside
 
-    def _definition(self, begun: InnerFunction, qualname: str, own: FunctionScope) -> FunctionDefinition:
-        node, positions = begun.node, self._positions
+    def _definition(self, function: InnerFunction, qualname: str, own: FunctionScope) -> FunctionDefinition:
+        node, positions = function.node, self._positions
         start, end = positions.start(node), positions.end(node)
         body = node.body if isinstance(node, ast.Lambda) else node.body[0] if node.body else None
         name = f"{self._source.module}.{qualname}"
         code_name = _LAMBDA if isinstance(node, ast.Lambda) else node.name
-        skipped = own.self_name if _is_method(begun) else None
+        skipped = own.self_name if _is_method(function) else None
         unset = code_name in ("__init__", "__new__")
         inputs = PythonInputs(node.args, skipped, unset, own.names, self._variables(own), self._containers, self._rebound)
         first_line: int = first_node(node).lineno  # type: ignore[attr-defined]
@@ -169,7 +169,7 @@ class ModuleFunctions:
 
 def _passed_over(names: PythonNames, *, is_remade: bool) -> Iterator[Stretch]:
     """Yield the lines of the functions that begin in a stretch of code and are told of by themselves."""
-    return (passed_over(begun.node, is_remade=is_remade) for begun in names.inner if not isinstance(begun.node, ast.Lambda))
+    return (passed_over(function.node, is_remade=is_remade) for function in names.inner if not isinstance(function.node, ast.Lambda))
 
 
 def references(names: PythonNames, scope: FunctionScope) -> PythonReferences:
@@ -259,17 +259,19 @@ def _arguments(arguments: ast.arguments) -> Iterator[ast.arg]:
     yield from (argument for argument in (arguments.vararg, arguments.kwarg) if argument is not None)
 
 
-def _is_method(begun: InnerFunction) -> bool:
-    if not begun.owner or not begun.name:
+def _is_method(function: InnerFunction) -> bool:
+    if not function.owner or not function.name:
         return False
-    return isinstance(begun.node, ast.Lambda) or all(last_name(decorator) != "staticmethod" for decorator in begun.node.decorator_list)
+    return isinstance(function.node, ast.Lambda) or all(
+        last_name(decorator) != "staticmethod" for decorator in function.node.decorator_list
+    )
 
 
-def _self_name(begun: InnerFunction) -> str | None:
+def _self_name(function: InnerFunction) -> str | None:
     """Return the parameter of a method that holds its object or class."""
-    if not _is_method(begun):
+    if not _is_method(function):
         return None
-    positional = (*begun.node.args.posonlyargs, *begun.node.args.args)
+    positional = (*function.node.args.posonlyargs, *function.node.args.args)
     return positional[0].arg if positional else None
 
 

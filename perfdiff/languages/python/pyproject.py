@@ -38,8 +38,8 @@ def text(tables: Mapping[str, Any], key: str) -> str | None:
 
 def texts(tables: Mapping[str, Any], key: str) -> tuple[str, ...]:
     """Return the texts of the list at a key, none where there is no list."""
-    listed = tables.get(key)
-    return tuple(text for text in listed if isinstance(text, str)) if isinstance(listed, list) else ()
+    array = tables.get(key)
+    return tuple(text for text in array if isinstance(text, str)) if isinstance(array, list) else ()
 
 
 def normal(name: str) -> str:
