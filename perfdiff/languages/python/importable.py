@@ -40,6 +40,20 @@ _HARMLESS: Mapping[str, frozenset[str]] = {
     "pdm": frozenset({"dev-dependencies", "scripts", "source", "resolution", "options"}),
     "uv": frozenset({"sources", "dev-dependencies", "index", "index-url", "extra-index-url", "find-links", "pip", "environments"}),
 }
+# Settings that decide which files a wheel holds beside modules, in whatever depth: a tree holds all.
+_OF_FILES: Mapping[str, tuple[str, ...]] = {
+    "setuptools": ("include-package-data", "package-data", "exclude-package-data"),
+    "hatch": ("build",),
+    "poetry": ("include", "exclude"),
+    "pdm": ("build",),
+    "uv": ("build-backend",),
+}
+
+
+def of_files(tools: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of tools that decide which of a project's files are installed."""
+    settings = {tool: table(tools, tool) for tool in _OF_FILES}
+    return {f"{tool}.{key}": settings[tool][key] for tool, keys in _OF_FILES.items() for key in keys if key in settings[tool]}
 
 
 def roots(folder: Path, name: str, backend: str, build_requirements: Sequence[str], tools: Mapping[str, Any]) -> tuple[Path, ...] | None:

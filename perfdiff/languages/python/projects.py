@@ -17,6 +17,7 @@ LEGACY_REQUIREMENTS = ("setuptools>=40.8.0",)
 # What else a back end may find out by itself does not decide what is imported.
 _HARMLESS_DYNAMIC = {"version", "description", "readme", "classifiers", "urls", "keywords", "authors", "maintainers", "license"}
 _ASSIGNED_VERSION = re.compile(r"""^(?:__version__|VERSION|version)\s*(?::\s*\w+\s*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)
+_MANIFEST = "MANIFEST.in"  # of setuptools: which files of packages are data of theirs
 _SCRIPT_GROUPS = {"scripts": "console_scripts", "gui-scripts": "gui_scripts"}
 
 
@@ -71,6 +72,14 @@ def read(folder: Path) -> Project:
     roots = importable.roots(folder, project.name, project.backend or "", project.build_requirements, table(tables, "tool"))
     version = project.version or _assigned_version(folder, project.name, roots or (), table(tables, "tool"))
     return replace(project, version=version, roots=roots if version else None)
+
+
+def otherwise_installed(differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:
+    """Return which of the files at the top of a project that differ have installations hold other files in head than in base."""
+    places = differing.get(pyproject.FILE, {})
+    settings = [importable.of_files(table(pyproject.read(places[side].parent), "tool")) if side in places else {} for side in range(2)]
+    names = [pyproject.FILE] if settings[0] != settings[1] else []
+    return (*names, *(name for name in (_MANIFEST,) if name in differing))
 
 
 def has_setup(folder: Path) -> bool:
