@@ -126,6 +126,24 @@ def test_settings_of_files_that_are_installed_are_not_followed_in_a_tree(backend
     assert projects.otherwise_installed(places) == ("pyproject.toml",)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("setup.py", "from setuptools import setup\nsetup(name='app', package_data={{'app': ['{}']}})\n"),
+        ("setup.cfg", "[options]\npackages = app\n[options.package_data]\napp = {}\n"),
+        ("setup.cfg", "[options]\ninclude_package_data = {}\n"),
+    ],
+)
+def test_settings_of_setuptools_are_read_from_its_own_files(name: str, text: str, tmp_path: Path) -> None:
+    for side, own in enumerate(("1", "0")):
+        (tmp_path / str(side)).mkdir()
+        (tmp_path / str(side) / name).write_text(text.format(own))
+    places = {side: tmp_path / str(side) / name for side in range(2)}
+    assert projects.otherwise_installed({name: places}) == (name,)
+    places[1].write_text(text.format("1") + "\n# checked\n")
+    assert projects.otherwise_installed({name: places}) == ()
+
+
 def test_other_settings_are_of_no_file_that_is_installed(tmp_path: Path) -> None:
     for side in range(2):
         (tmp_path / str(side)).mkdir()

@@ -76,10 +76,17 @@ def read(folder: Path) -> Project:
 
 def otherwise_installed(differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:
     """Return which of the files at the top of a project that differ have installations hold other files in head than in base."""
-    places = differing.get(pyproject.FILE, {})
-    settings = [importable.of_files(table(pyproject.read(places[side].parent), "tool")) if side in places else {} for side in range(2)]
-    names = [pyproject.FILE] if settings[0] != settings[1] else []
+    files = ((name, differing[name]) for name in (pyproject.FILE, "setup.py", "setup.cfg") if name in differing)
+    names = [name for name, places in files if _of_files(places.get(0)) != _of_files(places.get(1))]
     return (*names, *(name for name in (_MANIFEST,) if name in differing))
+
+
+def _of_files(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    if file.name == pyproject.FILE:
+        return importable.of_files(table(pyproject.read(file.parent), "tool"))
+    return importable.of_files_by_setup(file.name, file.read_text(errors="replace"))
 
 
 def has_setup(folder: Path) -> bool:
