@@ -2,8 +2,8 @@
 
 A system is a folder of `fixtures/systems`, laid out as CONTRIBUTING.md says of pairs: what is compared, how it is built, what is run. Its
 sources are not fetched: name a git repository that holds both revisions, or a folder of unpacked releases, each of which becomes a commit,
-in the order of their names. `--plain` builds both revisions by hand as well, which the time to
-the answer is held against; `--keep` writes the answer down as the kept one.
+in the order of their names. `--plain` builds both revisions by hand as well, which the time to the answer is held against; `--keep` writes
+the answer down as the kept one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COLUMNS = (
     "system",
     "verdict",
     "first",
-    "its ratio",
+    "by hand",
     "s",
     "CPU, s",
     "plain builds, s",
