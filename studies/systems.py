@@ -85,6 +85,7 @@ def repository(folder: Path, room: Path) -> Path:
     for release in sorted(path for path in folder.iterdir() if path.is_dir()):
         empty(checkout)
         shutil.copytree(release, checkout, dirs_exist_ok=True)
+        git(checkout, "read-tree", "--empty")  # files of one size and time look alike to an index
         git(checkout, "add", "-A", "-f")
         words = ["-c", "core.autocrlf=false", "commit", "-q", "-m", release.name, "--author", RELEASER, "--date", RELEASED]
         subprocess.run(["git", *words], cwd=checkout, check=True, env=dict(os.environ) | COMMITTER)
