@@ -23,6 +23,7 @@ def _claimed(difference: Difference) -> Claim:
         Uncompared.BUILD: claim("uncompared-build", names=names),
         Uncompared.ABSENT: claim("uncompared-absent", names=names),
         Uncompared.PINS: claim("uncompared-pins", names=names),
+        Uncompared.INTERPRETER: claim("uncompared-interpreter", names=names),
         Uncompared.HOLDINGS: claim("uncompared-holdings", names=names),
         Uncompared.COMMIT: claim("uncompared-commit"),
         Uncompared.SUBMODULE: claim("uncompared-submodule", names=names),
