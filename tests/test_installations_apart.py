@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import platform
+import sys
 import zipfile
 from pathlib import Path
 
@@ -93,10 +95,6 @@ def test_environments_that_differ_as_the_files_do_have_followed(tmp_path: Path) 
 )
 def test_files_that_pin_the_same_or_that_nobody_installs_from_are_left_out(name: str, base: str, head: str, tmp_path: Path) -> None:
     assert unfollowed(tmp_path, base, head, name=name) == ()
-
-
-def test_an_interpreter_that_head_pins_otherwise_is_not_followed(tmp_path: Path) -> None:
-    assert unfollowed(tmp_path, "3.11\n", "3.13\n", name=".python-version", runs_open="other.py") == (".python-version",)
 
 
 @pytest.mark.parametrize(("in_head", "names"), [("1.0", ("composer.lock",)), ("2.0", ())])
@@ -215,3 +213,16 @@ def test_data_that_head_leaves_out_of_its_installation_leaves_the_answer_open(tm
     found = pipeline.compare(by_whole_runs(first_two(tmp_path, (files, {"pyproject.toml": DATA}))), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE, say(found.sentence)
     assert "say otherwise in `pyproject.toml` which files an installation holds" in say(found.sentence)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(("settings", "verdict"), [("", Verdict.INCONCLUSIVE), ("python.interpreter = '{}'\n", Verdict.UNCHANGED)])
+def test_an_interpreter_that_head_alone_asks_for_leaves_the_answer_open_unless_it_is_named(
+    settings: str, verdict: Verdict, tmp_path: Path
+) -> None:
+    toml = settings.format(sys.executable) + TOML.replace('python.requirements = ["fast-keys"]\n', "")
+    files = {"job.py": "import sys\nprint(sum(range(int(sys.argv[1]))))\n", ".python-version": "3.11\n", "perfdiff.toml": toml}
+    variables = {**os.environ, "PYENV_VERSION": platform.python_version()}
+    found = pipeline.compare(by_whole_runs(first_two(tmp_path, (files, {".python-version": "3.12\n"}), variables)), Silent()).findings
+    assert found.verdict is verdict, say(found.sentence)
+    assert ("ask for other interpreters in `.python-version`" in say(found.sentence)) == (not settings)

@@ -36,6 +36,7 @@ from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
 # Empty is as if unset. Whether runs leave byte code, and where, is the program's matter, not that of the shell that perfdiff is called in.
 _LEAVING = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
+_PINNING = (".python-version",)  # which interpreter pyenv, uv and others take
 _DRIVER = Path(__file__).parent / "benchmarks"
 _MONITORED = (3, 12)  # the first version whose own monitoring the probes use; in older ones they are an evaluator of frames
 # About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/studies/probes.md).
@@ -104,10 +105,13 @@ class Python(Language):
         self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
     ) -> tuple[ComparisonGap, ...]:
         """Return which files pin other versions than the environments have, and which have installations hold other files than trees."""
+        assert isinstance(self.workplace, Environments), "as it was made"
+        is_usual = self.workplace.config.interpreter == PythonConfig().interpreter
         both = [environments.read(built.beside) for built in (base, head)]
         is_in_tree = distributions.lies_in(both[1].layout.site_packages, head.tree)
         names = {
             UncomparedReason.PINS: pins.unfollowed(differing, both, met),
+            UncomparedReason.INTERPRETER: tuple(name for name in _PINNING if name in differing and is_usual),
             UncomparedReason.HOLDINGS: projects.otherwise_installed(differing) if is_in_tree else (),
         }
         return tuple(ComparisonGap(why, files) for why, files in names.items() if files)

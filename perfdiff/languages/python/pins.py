@@ -1,4 +1,4 @@
-"""Versions that files of a project pin: of packages, in lock files and requirements files, and of the interpreter.
+"""Versions of packages that files of a project pin: lock files and requirements files.
 
 perfdiff reads those files alone that the configuration names, so that a revision may run with other packages than its users have.
 """
@@ -15,10 +15,9 @@ from perfdiff.languages.python import distributions
 from perfdiff.languages.python.environments import ProjectEnvironment
 from perfdiff.languages.python.pyproject import normal, table
 
-INTERPRETER = "python"  # by this name, which no package has, `.python-version` pins it
 _LISTED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*===?\s*([^\s;,#\\]+)")
 _TABLES = re.compile(r"^\[\[(packages?)\]\]", re.MULTILINE)  # of uv, Poetry and PDM, and of PEP 751
-_FILES = re.compile(r"[^/]+\.lock|pylock[^/]*\.toml|(?:requirements|constraints)[^/]*\.(?:txt|in)|\.python-version")
+_FILES = re.compile(r"[^/]+\.lock|pylock[^/]*\.toml|(?:requirements|constraints)[^/]*\.(?:txt|in)")
 
 
 def unfollowed(
@@ -28,9 +27,9 @@ def unfollowed(
 
     Packages count whose files runs `met`, all of them where that is not known.
     """
-    installed = [{**environment.versions, INTERPRETER: environment.release} for environment in environments]
-    alike = {name for name, version in installed[0].items() if installed[1].get(name) == version}
-    used = alike if met is None else alike & {INTERPRETER, *distributions.used(environments[1].folders, met)}
+    base, head = (environment.versions for environment in environments)
+    alike = {name for name, version in base.items() if head.get(name) == version}
+    used = alike if met is None else alike & distributions.used(environments[1].folders, met)
     return tuple(name for name, places in differing.items() if _FILES.fullmatch(name) and _differ(places, used))
 
 
@@ -51,9 +50,7 @@ def pinned(file: Path) -> dict[str, frozenset[str]]:
 
 
 def _pins(name: str, text: str) -> Iterator[tuple[str, str]]:
-    if name == ".python-version":
-        yield INTERPRETER, text.strip()
-    elif name == "Pipfile.lock":
+    if name == "Pipfile.lock":
         groups = [table({"": json.loads(text)}, "", group) for group in ("default", "develop")]
         yield from ((key, str(pin["version"])) for group in groups for key, pin in group.items() if "version" in table(group, key))
     elif (tables := _TABLES.search(text)) is not None:

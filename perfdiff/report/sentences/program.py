@@ -151,6 +151,10 @@ WORDINGS: Mapping[str, Wording] = {
         "{names:few} pins other versions in head, and runs have the same ones on both sides: name it among the requirements, or have "
         "`[build] command` install what it pins"
     ),
+    "uncompared-interpreter": (
+        "base and head ask for other interpreters in {names:few}, and all runs have the same one: name the one to compare them under by "
+        "`interpreter`"
+    ),
     "uncompared-holdings": (
         "base and head say otherwise in {names:few} which files an installation holds, and runs find all that lie in the tree: `editable = "
         "false` installs it as users do"
