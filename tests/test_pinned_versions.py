@@ -13,7 +13,7 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.languages.php import packages
 from perfdiff.languages.python import pins
-from perfdiff.languages.python.environments import Environment
+from perfdiff.languages.python.environments import ProjectEnvironment
 from perfdiff.languages.python.layout import Layout
 from perfdiff.progress import Silent
 from perfdiff.report.sentences.catalogue import say
@@ -57,7 +57,7 @@ def unfollowed(
     (site / "fast_keys-1.dist-info").mkdir(parents=True)
     (site / "fast_keys-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: fast-keys\nVersion: 1\n")
     (site / "fast_keys-1.dist-info" / "RECORD").write_text("fastkeys.py,,\nfast_keys-1.dist-info/METADATA,,\n")
-    made = [Environment(room, Layout(room, site), None, (), "3.11.7", {"fast-keys": version}) for version in ("1", in_head)]
+    made = [ProjectEnvironment(room, Layout(room, site), None, (), "3.11.7", {"fast-keys": version}) for version in ("1", in_head)]
     for side, text in (("base", base), ("head", head)):
         (room / side).mkdir()
         (room / side / Path(name).name).write_text(text)
