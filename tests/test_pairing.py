@@ -56,6 +56,14 @@ def test_base_of_the_first_is_compared_with_head_of_the_second_by_name_and_param
     assert ratio.value == pytest.approx(1.5, rel=0.05)
 
 
+@pytest.mark.parametrize(("pace", "verdict"), [(1.12, Verdict.INCONCLUSIVE), (1.5, Verdict.REGRESSION)])
+def test_what_a_machine_may_differ_by_from_day_to_day_is_no_regression(pace: float, verdict: Verdict) -> None:
+    """All that was recorded of head takes 12 % longer, changed or not, as was seen of one machine on two days."""
+    head = Made("g", same(5000.0 * pace)), cost(10.0 * pace)
+    both = paired(recorded(QUIET, cost(10.0), seed=1), recorded(*head, seed=2))
+    assert analysis.analyse(both.experiment, both.samples, CompareConfig()).verdict is verdict
+
+
 def test_counts_of_recordings_made_apart_are_left_out_and_the_reader_is_told() -> None:
     first, second = recorded(cost(10.0), seed=1), recorded(cost(10.0), seed=2)
     counted = replace(first, experiment=replace(first.experiment, counts=first.experiment.totals))

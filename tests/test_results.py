@@ -195,7 +195,7 @@ def test_what_differs_by_no_more_than_days_do_is_open_and_says_what_helps(tmp_pa
         findings = compared(tmp_path, tool_results.go(), tool_results.go(head))
         assert findings.verdict is Verdict.INCONCLUSIVE
         assert "may differ by 15 % though nothing changed" in document.headline(findings)
-        assert "four files or more that were made in turn" in document.headline(findings)
+        assert "four files or more a side that were made in turn" in document.headline(findings)
 
 
 def test_a_shift_that_some_repetitions_do_not_show_may_be_the_machine_s(tmp_path: Path) -> None:

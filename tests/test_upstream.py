@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from studies.support import upstream
 
 PAIR = f"""
 [[pair]]
@@ -17,19 +16,6 @@ head = "{"b" * 40}"
 effect = "none"
 why = "Nothing that runs changes."
 """
-
-
-def _upstream() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("upstream", Path(__file__).parent.parent / "scripts" / "upstream.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["upstream"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-upstream = _upstream()
 
 
 @pytest.mark.parametrize(

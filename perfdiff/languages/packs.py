@@ -25,6 +25,7 @@ from perfdiff.languages.protocol import (
 from perfdiff.languages.tree_files import all_differing
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Ints, Note, Phase
+from perfdiff.records.uncompared import ComparisonGap
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +99,10 @@ class Packs:
         differing = {name: places for name, places in all_differing(base.tree, head.tree) if name in met}
         return tuple(name for pack in self._serving(head) for name in pack.absent(base, head, differing))
 
-    def unfollowed(self, base: PlainBuild, head: PlainBuild, met: Collection[str] | None) -> tuple[str, ...]:
-        """Return which files that differ pin other versions of what runs use, where both builds have one and the same."""
+    def unfollowed(self, base: PlainBuild, head: PlainBuild, met: Collection[str] | None) -> tuple[ComparisonGap, ...]:
+        """Return which files that differ, and that say what users install, builds do not follow."""
         differing = dict(all_differing(base.tree, head.tree))
-        return tuple(name for pack in self._serving(head) for name in pack.unfollowed(base, head, differing, met))
+        return tuple(difference for pack in self._serving(head) for difference in pack.unfollowed(base, head, differing, met))
 
     def same_code(self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart]) -> CodeComparison:
         """Compare the code of two plain builds whose functions are `pairs`, as it is run."""

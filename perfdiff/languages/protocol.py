@@ -14,6 +14,7 @@ from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.places import Place
 from perfdiff.records.schema import Change, Ints, Note, Origin, Phase
+from perfdiff.records.uncompared import ComparisonGap
 
 FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
 
@@ -383,8 +384,8 @@ class Language(Protocol):
 
     def unfollowed(
         self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
-    ) -> tuple[str, ...]:
-        """Return which files pin other versions of what both builds have alike, and runs `met` outside of the trees (None: not known)."""
+    ) -> tuple[ComparisonGap, ...]:
+        """Return which `differing` files builds do not follow; runs `met` files outside of the trees, None where they are not known."""
         return ()
 
     def same_code(
@@ -425,7 +426,7 @@ class Compiled(Language, Protocol):
         ...
 
     def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
-        """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
+        """Return the numbers of those `probes` that stand in the sources of a built tree: a source that the build wrote anew has none."""
         ...
 
     def runtime(self, compiler: str, cache: Path) -> Path:

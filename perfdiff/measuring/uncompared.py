@@ -44,8 +44,7 @@ def _differences(bench: Bench, site: Site, met: Met, waiting: Sequence[Point]) -
         yield ComparisonGap(UncomparedReason.COMMIT, (base.commit, head.commit))
     if names := bench.packs.absent(site.plain[Side.BASE], site.plain[Side.HEAD], met.in_trees):
         yield ComparisonGap(UncomparedReason.ABSENT, names)
-    if names := bench.packs.unfollowed(site.plain[Side.BASE], site.plain[Side.HEAD], met.elsewhere):
-        yield ComparisonGap(UncomparedReason.PINS, names)
+    yield from bench.packs.unfollowed(site.plain[Side.BASE], site.plain[Side.HEAD], met.elsewhere)
     if names := _in_the_checkout_alone(bench, site, met.in_trees):
         yield ComparisonGap(UncomparedReason.CHECKOUT, names)
     guessed_from = bench.request.config.build_guessed_from

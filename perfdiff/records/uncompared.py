@@ -12,6 +12,7 @@ class UncomparedReason(StrEnum):
     BUILD = "build"  # a build command that was guessed decides it
     ABSENT = "absent"  # what it uses is there by hand, and in no build
     PINS = "pins"  # files pin other versions of packages than runs have, which are the same ones for both sides
+    HOLDINGS = "holdings"  # what users install holds other files than the tree, in which runs find all
     COMMIT = "commit"  # the files are the same, and so is the build, but runs look at the commit
     SUBMODULE = "submodule"  # changes within a submodule are in no commit
     CHECKOUT = "checkout"  # runs ask for files that the user's checkout has, and no revision

@@ -34,6 +34,7 @@ from perfdiff.analysis.counts.memory import (
     contended,
     contention,
     divided,
+    executed_more,
     executes,
     is_beyond_sharing,
     is_denser,
@@ -290,15 +291,8 @@ def _by_counts(patient: Patient, ns: float, lines: Claim | None) -> Iterator[Exp
     departures = patient.places[0].departures if patient.places else ()
     yield from _departed(patient, queries(departures), ns)
     yield from _departed(patient, kernel_calls(departures), ns)
-    atomics = counts.get("atomics")
-    if atomics is not None and atomics.grew:
-        yield Explanation(min(ns, atomics.most_ns), ordered(patient.places[0], lines))
-    work_count = work_finding(counts)
-    if work_count is not None and work_count.grew:
-        yield Explanation(min(ns, work_count.most_ns), work(patient.places[0], lines))
-    divisions = counts.get("divisions")
-    if divisions is not None and divisions.grew:
-        yield Explanation(min(ns, divisions.most_ns), divided(patient.places[0], lines))
+    if patient.places:
+        yield from (Explanation(min(ns, most_ns), cause) for most_ns, cause in executed_more(patient.places[0], lines))
     yield from _departed(patient, _beyond_work(library_calls(departures), counts), ns)
     if longer := slower(departures):
         more_ns = sum(float(departure.longer_ns.sum()) for departure in longer)

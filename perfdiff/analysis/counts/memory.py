@@ -6,7 +6,7 @@ Time alone misses them where threads happen to share a core, or memory has one n
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,6 +120,14 @@ def work(place: MemoryEvidence, lines: Claim | None) -> Cause:
     assert finding is not None
     says = claim("executes-more", executes=executes(finding), exact=finding.exact, lines=lines)
     return Cause("more-work", says, _evidence(place, (*WORK_METRICS, "loads", "stores")))
+
+
+def executed_more(place: MemoryEvidence, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
+    """Yield a cause for each kind of event that a function executes more of, with the ns of a run that it explains at most."""
+    work_count = work_finding(place.counts)
+    for finding, tell in ((place.counts.get("atomics"), ordered), (work_count, work), (place.counts.get("divisions"), divided)):
+        if finding is not None and finding.grew:
+            yield finding.most_ns, tell(place, lines)
 
 
 def executes(finding: CountFinding) -> Claim:

@@ -11,22 +11,23 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
-from perfdiff.records.recorded import BY_OTHER_TOOLS
-from perfdiff.records.schema import Experiment, Floats, Side
+from perfdiff.records.recorded import RECORDED_APART
+from perfdiff.records.schema import Experiment, Floats, Phase, Side
 
 
 def drift(experiment: Experiment) -> float:
-    """Return by what share times of both sides may differ though nothing changed: 0 but for results that another tool measured apart.
+    """Return by what share times of both sides may differ though nothing changed: 0 but for sides that one machine measured apart.
 
-    Where these are of several sessions, what sessions differ by is in every interval.
+    Where these are of several sessions, what sessions differ by is in every interval. What several machines recorded has a rule of its own.
     """
-    if experiment.compared not in BY_OTHER_TOOLS:
+    if RECORDED_APART not in experiment.notes or len(experiment.machines) > 1:
         return 0.0
-    sessions = {side: {run.layout for run in experiment.runs if run.side is side} for side in Side}
+    timed = [run for run in experiment.runs if run.phase is Phase.TIMED]
+    sessions = {side: {run.layout for run in timed if run.side is side} for side in Side}
     if min(map(len, sessions.values())) >= POLICY.layouts_known:
         return 0.0
     ns: dict[tuple[int, Side], list[float]] = {}
-    for run in experiment.runs:
+    for run in timed:
         ns.setdefault((run.point, run.side), []).append(run.wall_ns)
     shifts = [_shift(np.array(of_one)) for of_one in ns.values()]
     return max(POLICY.drift, float(np.quantile(shifts, 1 - POLICY.drift_beyond, method="higher")))

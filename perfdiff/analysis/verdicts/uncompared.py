@@ -23,6 +23,7 @@ def _claimed(difference: ComparisonGap) -> Claim:
         UncomparedReason.BUILD: claim("uncompared-build", names=names),
         UncomparedReason.ABSENT: claim("uncompared-absent", names=names),
         UncomparedReason.PINS: claim("uncompared-pins", names=names),
+        UncomparedReason.HOLDINGS: claim("uncompared-holdings", names=names),
         UncomparedReason.COMMIT: claim("uncompared-commit"),
         UncomparedReason.SUBMODULE: claim("uncompared-submodule", names=names),
         UncomparedReason.CHECKOUT: claim("uncompared-checkout", names=names),

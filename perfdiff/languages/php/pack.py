@@ -33,6 +33,7 @@ from perfdiff.languages.protocol import (
     Workplace,
 )
 from perfdiff.records.schema import Note, Phase
+from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
 # Half as much again as `scripts/bench php_probe` measures in a loop of its own.
 _COSTS = ProbeCosts(timed_ns=95.0, counted_ns=45.0, passed_ns=25.0, branch_ns=15.0)
@@ -82,9 +83,10 @@ class Php(Language):
 
     def unfollowed(
         self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
-    ) -> tuple[str, ...]:
+    ) -> tuple[ComparisonGap, ...]:
         """Return the lock file, if it locks other versions in head, and both revisions have the same packages."""
-        return packages.unfollowed(differing, [homes.read(built.beside).versions for built in (base, head)])
+        names = packages.unfollowed(differing, [homes.read(built.beside).versions for built in (base, head)])
+        return (ComparisonGap(UncomparedReason.PINS, names),) if names else ()
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
         """Return which packages of others differ, and what watches the calls."""

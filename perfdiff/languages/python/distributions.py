@@ -92,6 +92,12 @@ def is_installed(folder: Path, name: str, tree: Path) -> bool:
     )
 
 
+def lies_in(folder: Path, tree: Path) -> bool:
+    """Return whether a distribution in a folder of packages is imported from a tree as it lies there (editable)."""
+    sources = filter(None, map(_source, _all([folder])))
+    return any(is_editable and place.is_relative_to(tree) for place, is_editable in sources)
+
+
 def _all(folders: Iterable[Path]) -> Iterable[importlib.metadata.Distribution]:
     return importlib.metadata.distributions(path=[str(folder) for folder in folders])
 

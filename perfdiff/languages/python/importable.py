@@ -6,6 +6,8 @@ takes a second or more for each revision. Wherever a setting is not known to be 
 
 from __future__ import annotations
 
+import ast
+import configparser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +42,35 @@ _HARMLESS: Mapping[str, frozenset[str]] = {
     "pdm": frozenset({"dev-dependencies", "scripts", "source", "resolution", "options"}),
     "uv": frozenset({"sources", "dev-dependencies", "index", "index-url", "extra-index-url", "find-links", "pip", "environments"}),
 }
+_DATA = ("include_package_data", "package_data", "exclude_package_data", "data_files")  # of setuptools, in `setup.py` and `setup.cfg`
+# Settings that decide which files a wheel holds beside modules, in whatever depth: a tree holds all.
+_OF_FILES: Mapping[str, tuple[str, ...]] = {
+    "setuptools": ("include-package-data", "package-data", "exclude-package-data"),
+    "hatch": ("build",),
+    "poetry": ("include", "exclude"),
+    "pdm": ("build",),
+    "uv": ("build-backend",),
+}
+
+
+def of_files(tools: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of tools that decide which of a project's files are installed."""
+    settings = {tool: table(tools, tool) for tool in _OF_FILES}
+    return {f"{tool}.{key}": settings[tool][key] for tool, keys in _OF_FILES.items() for key in keys if key in settings[tool]}
+
+
+def of_files_by_setup(name: str, content: str) -> dict[str, Any]:
+    """Return the same of a `setup.py` or `setup.cfg`, by its name; none where it cannot be parsed."""
+    try:
+        if name == "setup.py":
+            keywords = (node for node in ast.walk(ast.parse(content)) if isinstance(node, ast.keyword) and node.arg in _DATA)
+            return {str(keyword.arg): ast.unparse(keyword.value) for keyword in keywords}
+        parser = configparser.RawConfigParser()
+        parser.read_string(content)
+    except (SyntaxError, ValueError, configparser.Error):
+        return {}
+    sections = {key: dict(parser.items(section)) for key in _DATA if parser.has_section(section := f"options.{key}")}
+    return {**sections, **{key: parser.get("options", key) for key in _DATA if parser.has_option("options", key)}}
 
 
 def roots(folder: Path, name: str, backend: str, build_requirements: Sequence[str], tools: Mapping[str, Any]) -> tuple[Path, ...] | None:

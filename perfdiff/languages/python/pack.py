@@ -23,7 +23,7 @@ from perfdiff.languages.protocol import (
     Surroundings,
     Workplace,
 )
-from perfdiff.languages.python import absent, environments, extension, foreign, pins, sameness, sheet, start
+from perfdiff.languages.python import absent, distributions, environments, extension, foreign, pins, projects, sameness, sheet, start
 from perfdiff.languages.python import places as counted_places
 from perfdiff.languages.python.environments import Environments
 from perfdiff.languages.python.index import index as index_program
@@ -32,6 +32,7 @@ from perfdiff.languages.python.places import PythonLineCounter
 from perfdiff.languages.python.sources import source_files
 from perfdiff.languages.python.traits import PythonConfig
 from perfdiff.records.schema import Note, Phase
+from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
 # Empty is as if unset. Whether runs leave byte code, and where, is the program's matter, not that of the shell that perfdiff is called in.
 _LEAVING = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
@@ -101,9 +102,15 @@ class Python(Language):
 
     def unfollowed(
         self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
-    ) -> tuple[str, ...]:
-        """Return which lock and requirements files pin other versions in head, where the environments have the same ones."""
-        return pins.unfollowed(differing, [environments.read(built.beside) for built in (base, head)], met)
+    ) -> tuple[ComparisonGap, ...]:
+        """Return which files pin other versions than the environments have, and which have installations hold other files than trees."""
+        both = [environments.read(built.beside) for built in (base, head)]
+        is_in_tree = distributions.lies_in(both[1].layout.site_packages, head.tree)
+        names = {
+            UncomparedReason.PINS: pins.unfollowed(differing, both, met),
+            UncomparedReason.HOLDINGS: projects.otherwise_installed(differing) if is_in_tree else (),
+        }
+        return tuple(ComparisonGap(why, files) for why, files in names.items() if files)
 
     def same_code(
         self, base: PlainBuild, head: PlainBuild, pairs: Sequence[Counterpart], differing: Mapping[str, Mapping[int, Path]]

@@ -17,6 +17,7 @@ LEGACY_REQUIREMENTS = ("setuptools>=40.8.0",)
 # What else a back end may find out by itself does not decide what is imported.
 _HARMLESS_DYNAMIC = {"version", "description", "readme", "classifiers", "urls", "keywords", "authors", "maintainers", "license"}
 _ASSIGNED_VERSION = re.compile(r"""^(?:__version__|VERSION|version)\s*(?::\s*\w+\s*)?=\s*["']([^"'\n]+)["']""", re.MULTILINE)
+_MANIFEST = "MANIFEST.in"  # of setuptools: which files of packages are data of theirs
 _SCRIPT_GROUPS = {"scripts": "console_scripts", "gui-scripts": "gui_scripts"}
 
 
@@ -71,6 +72,21 @@ def read(folder: Path) -> Project:
     roots = importable.roots(folder, project.name, project.backend or "", project.build_requirements, table(tables, "tool"))
     version = project.version or _assigned_version(folder, project.name, roots or (), table(tables, "tool"))
     return replace(project, version=version, roots=roots if version else None)
+
+
+def otherwise_installed(differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:
+    """Return which of the files at the top of a project that differ have installations hold other files in head than in base."""
+    files = ((name, differing[name]) for name in (pyproject.FILE, "setup.py", "setup.cfg") if name in differing)
+    names = [name for name, places in files if _of_files(places.get(0)) != _of_files(places.get(1))]
+    return (*names, *(name for name in (_MANIFEST,) if name in differing))
+
+
+def _of_files(file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return {}
+    if file.name == pyproject.FILE:
+        return importable.of_files(table(pyproject.read(file.parent), "tool"))
+    return importable.of_files_by_setup(file.name, file.read_text(errors="replace"))
 
 
 def has_setup(folder: Path) -> bool:

@@ -10,7 +10,7 @@ from perfdiff.report.sentences.spelling import Facts, Wording, percent
 
 _ONE_SIDED = {Change.REMOVED.value: "it was removed", Change.ADDED.value: "it is new, and nothing became slower through it"}
 _LONGER = {"lock_hold_ns": "holds locks", "lock_wait_ns": "waits for locks"}
-_IN_TURN = "give a folder of results for each side, four files or more that were made in turn, or let perfdiff make the runs"
+_IN_TURN = "let perfdiff make runs in turn; of other tools, give four files or more a side that were made in turn"
 _MORE_TIME_THERE = "add runs, or a workload that spends more of its time there"
 
 
@@ -74,7 +74,7 @@ WORDINGS: Mapping[str, Wording] = {
         f"changed: {_IN_TURN}"
     ),
     "runs-overlap": (
-        "it takes {ratio:interval} the time, but some of head's repetitions come near to what base's take, so that the machine may make "
+        "it takes {ratio:interval} the time, but some of head's runs come near to what base's take, so that the machine may make "
         f"the difference: {_IN_TURN}"
     ),
     "may-be-layout": (

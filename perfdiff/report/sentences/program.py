@@ -151,6 +151,10 @@ WORDINGS: Mapping[str, Wording] = {
         "{names:few} pins other versions in head, and runs have the same ones on both sides: name it among the requirements, or have "
         "`[build] command` install what it pins"
     ),
+    "uncompared-holdings": (
+        "base and head say otherwise in {names:few} which files an installation holds, and runs find all that lie in the tree: `editable = "
+        "false` installs it as users do"
+    ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
     "uncompared-checkout": (
         "runs ask for {names:few}, which your checkout has and neither revision: commit it, or have it laid into both trees by "

@@ -1,4 +1,4 @@
-"""Versions that files of a project pin, where environments of base and head have one and the same."""
+"""What users of a project install, and builds of base and head do not follow: versions that files pin, files that are left out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.languages.php import packages
-from perfdiff.languages.python import pins
+from perfdiff.languages.python import pins, projects
 from perfdiff.languages.python.environments import ProjectEnvironment
 from perfdiff.languages.python.layout import Layout
 from perfdiff.progress import Silent
@@ -107,6 +107,54 @@ def test_what_composer_locks_otherwise_and_both_have_alike_is_not_followed(in_he
     assert packages.unfollowed({"composer.lock": places}, [{"a/b": "1.0"}, {"a/b": in_head}]) == names
 
 
+PROJECT = "[build-system]\nrequires = ['{backend}']\n[tool.{tool}]\n{settings}\n"
+
+
+@pytest.mark.parametrize(
+    ("backend", "tool", "settings"),
+    [
+        ("setuptools", "setuptools.package-data", "app = ['table.json']"),
+        ("hatchling", "hatch.build.targets.wheel", "exclude = ['table.json']"),
+        ("poetry-core", "poetry", "exclude = ['table.json']"),
+    ],
+)
+def test_settings_of_files_that_are_installed_are_not_followed_in_a_tree(backend: str, tool: str, settings: str, tmp_path: Path) -> None:
+    for side, own in enumerate((settings, "")):
+        (tmp_path / str(side)).mkdir()
+        (tmp_path / str(side) / "pyproject.toml").write_text(PROJECT.format(backend=backend, tool=tool, settings=own))
+    places = {"pyproject.toml": {side: tmp_path / str(side) / "pyproject.toml" for side in range(2)}}
+    assert projects.otherwise_installed(places) == ("pyproject.toml",)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("setup.py", "from setuptools import setup\nsetup(name='app', package_data={{'app': ['{}']}})\n"),
+        ("setup.cfg", "[options]\npackages = app\n[options.package_data]\napp = {}\n"),
+        ("setup.cfg", "[options]\ninclude_package_data = {}\n"),
+    ],
+)
+def test_settings_of_setuptools_are_read_from_its_own_files(name: str, text: str, tmp_path: Path) -> None:
+    for side, own in enumerate(("1", "0")):
+        (tmp_path / str(side)).mkdir()
+        (tmp_path / str(side) / name).write_text(text.format(own))
+    places = {side: tmp_path / str(side) / name for side in range(2)}
+    assert projects.otherwise_installed({name: places}) == (name,)
+    places[1].write_text(text.format("1") + "\n# checked\n")
+    assert projects.otherwise_installed({name: places}) == ()
+
+
+def test_other_settings_are_of_no_file_that_is_installed(tmp_path: Path) -> None:
+    for side in range(2):
+        (tmp_path / str(side)).mkdir()
+        (tmp_path / str(side) / "pyproject.toml").write_text(
+            f"[project]\nname = 'app'\nversion = '{side}'\n[tool.ruff]\nline-length = {side}\n"
+        )
+    places = {"pyproject.toml": {side: tmp_path / str(side) / "pyproject.toml" for side in range(2)}}
+    assert projects.otherwise_installed(places) == ()
+    assert projects.otherwise_installed({**places, "MANIFEST.in": {1: tmp_path / "1" / "MANIFEST.in"}}) == ("MANIFEST.in",)
+
+
 JOB = "import sys\nimport fastkeys\nprint(sum(fastkeys.distinct(int(sys.argv[1]))))\n"
 TOML = """
 measure.budget_s = 3
@@ -135,3 +183,35 @@ def test_a_lock_file_that_no_environment_follows_leaves_the_answer_open(tmp_path
     found = pipeline.compare(by_whole_runs(first_two(tmp_path, history, variables)), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE, say(found.sentence)
     assert "`uv.lock` pins other versions in head" in say(found.sentence)
+
+
+DATA = """
+[build-system]
+requires = ["setuptools"]
+build-backend = "setuptools.build_meta"
+[project]
+name = "app"
+version = "1"
+[tool.setuptools]
+packages = ["app"]
+"""
+PACKAGE = """
+import pathlib
+FILE = pathlib.Path(__file__).with_name("table.txt")
+TABLE = FILE.read_text().split() if FILE.exists() else [str(sum(range(i))) for i in range(2000)]
+"""
+
+
+@pytest.mark.integration
+def test_data_that_head_leaves_out_of_its_installation_leaves_the_answer_open(tmp_path: Path) -> None:
+    toml = TOML.replace('python.requirements = ["fast-keys"]\n', "").replace("job.py", "bench/job.py")
+    files = {
+        "app/__init__.py": PACKAGE,
+        "app/table.txt": " ".join(str(sum(range(i))) for i in range(2000)),
+        "bench/job.py": "import sys\nimport app\nprint(sum(len(app.TABLE[i % 2000]) for i in range(int(sys.argv[1]))))\n",
+        "pyproject.toml": DATA + "package-data = { app = ['table.txt'] }\n",
+        "perfdiff.toml": toml,
+    }
+    found = pipeline.compare(by_whole_runs(first_two(tmp_path, (files, {"pyproject.toml": DATA}))), Silent()).findings
+    assert found.verdict is Verdict.INCONCLUSIVE, say(found.sentence)
+    assert "say otherwise in `pyproject.toml` which files an installation holds" in say(found.sentence)
