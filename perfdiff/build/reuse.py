@@ -260,9 +260,9 @@ class Reuse:
 
 
 def moved(file: str, size: int, checksum: int, *, tree: str, to: str, words: list[str]) -> bytes | None:  # noqa: PLR0913
-    """Return what a file made in one build's tree would hold had it been made in another's, None where that cannot be known.
+    """Return what `file`, which a build made in `tree`, would hold had it been made in `to`; None where that cannot be known.
 
-    `words` are those that it was compiled with.
+    `size` and `checksum` (CRC-32) are those that the file had when it was made, `words` the arguments of the compiler that made it.
     """
     with open(file, "rb") as source:
         content = source.read()

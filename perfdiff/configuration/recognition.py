@@ -46,7 +46,7 @@ class ProjectKind(Protocol):
         ...
 
     def is_ready(self, folder: Path, sign: str | None, commands: Sequence[str], others: Sequence[ProjectKind]) -> bool:
-        """Return whether a project runs without a build command, told by `sign`, beside `others` that it is written in, too."""
+        """Return whether a project runs without a build command; `sign` is what `recognise` returned, `others` are its other languages."""
         ...
 
     def build_system(self, folder: Path, *, named: bool = False) -> BuildSystem | None:

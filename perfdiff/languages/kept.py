@@ -30,7 +30,7 @@ def encoded(value: object) -> str:
 
 
 def decoded(kind: type[T], text: str) -> T:
-    """Return the value of a kind that a text holds; raise ValueError where it holds none."""
+    """Return the value of the type `kind` that `text` holds as JSON; raise ValueError where it holds none of that type."""
     try:
         return msgspec.json.decode(text, type=kind, dec_hook=lambda to, value: to(value))
     except (msgspec.DecodeError, RecursionError) as error:  # the latter where it is nested without end

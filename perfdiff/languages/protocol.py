@@ -419,7 +419,7 @@ class Compiled(Language, Protocol):
         ...
 
     def carried(self, tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
-        """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
+        """Return the numbers of those `probes` that stand in the sources of a built tree: a source that the build wrote anew has none."""
         ...
 
     def runtime(self, compiler: str, cache: Path) -> Path:

@@ -46,7 +46,7 @@ class AnnotatedCalls:
 
 @dataclass(frozen=True, slots=True)
 class RunLevels:
-    """One level for each of r runs, with its workload point; all (r,)."""
+    """The level of each of r runs, as `run_levels` defines it, beside the run's number and workload point; all (r,)."""
 
     run: Ints
     point: Ints

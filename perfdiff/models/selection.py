@@ -225,7 +225,7 @@ class Contest:
         return left
 
     def falls_below_zero(self, place: int, margin: float) -> bool:
-        """Return whether a cost that grows by the term at a place alone `is_below_zero` at 0."""
+        """Return whether the cost, fitted by an intercept and the term at `place` alone, `is_below_zero` where that term is 0."""
         inner, target = self._gram[np.ix_([0, place], [0, place])], self._gram[[0, place], -1]
         with_intercept, without = self.bic([[0, place], [place]])
         least = float(self.basis.columns[:, place].min())

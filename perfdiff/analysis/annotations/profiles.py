@@ -50,7 +50,7 @@ class Growth:
 
     @property
     def grew(self) -> bool:
-        """Return whether it takes more of a run beyond what the machine may drift by: it is new, called more often, or a call is slower."""
+        """Return whether its own time in a run grew by more than the machine may drift: it is new, or has more or slower calls."""
         more = any(step.ratio.value > 1 for _, step in self.steps) or (self.calls_ratio or 1.0) > 1
         return self.added_ns > 0 and (more or self.ends_ns[0] is None)
 

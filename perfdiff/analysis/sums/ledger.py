@@ -14,13 +14,13 @@ from perfdiff.records.schema import Bools, Experiment, Floats, Ints, Phase, Run,
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """All runs of one point on one side, r runs and f functions in the order of `Ledger.ids`.
+    """All runs of one point on one side: r runs, and f functions in the order of `Ledger.ids`.
 
-    `calls`, `self_ns`, `wall_ns` and each of `other` are (r, f), 0 where a function did not run. `edges` counts calls (r,) by the columns
-    of callee and caller, pairs that occurred only; as a caller, f is the start of a thread. `edges_ns` (r,) is what these calls take with
-    their callees; of a function that calls itself the outermost ones alone. What follows from these is worked out once: `blocks` (r,) of
-    the schedule, `machines` (r,) of the runs, `cost_ns` of a run, `medians` (f,) and the median of the largest sum of a run (`largest`) by
-    metric.
+    `calls`, `self_ns`, `wall_ns` and the metrics in `other` are sums by run and function (r, f), 0 where a function did not run. `edges`
+    has the calls in each run (r,) of every pair of callee and caller that occurred, by their columns; f as the caller is the start of a
+    thread. `edges_ns` has what these calls took in each run (r,), callees included; where a function calls itself, its outermost calls
+    alone count. The rest is worked out of these, once: each run's `blocks` (r,) of the schedule and `machines` (r,), what a run costs
+    (`cost_ns`), and by metric the medians over runs of each function's sums (`medians`, (f,)) and of a run's largest sum (`largest`).
     """
 
     runs: tuple[Run, ...]

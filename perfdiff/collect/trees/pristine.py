@@ -62,7 +62,7 @@ class PristineTree:
         self._watch_anew()
 
     def close(self) -> None:
-        """Put everything back, and leave no sign of having been here but the copy."""
+        """Put the tree back as its build left it, and remove all that lies beside it but the copy."""
         self.put_back(self.changed(everything=True))
         self._ground = ()
         self.enter()

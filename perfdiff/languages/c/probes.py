@@ -68,7 +68,7 @@ def insert(tree: Path, probes: Sequence[Probe], plain_tree: Path | None = None) 
 
 
 def carried(tree: Path, probes: Sequence[Probe]) -> frozenset[int]:
-    """Return the numbers of the probes that the sources of a built tree have; where each build makes another text, they are lost."""
+    """Return the numbers of those `probes` that stand in the sources of a built tree: a source that the build wrote anew has none."""
     numbers: set[int] = set()
     for file in {_place(probe).file for probe in probes}:
         if (tree / file).is_file():

@@ -32,12 +32,12 @@ def dynamic_type(pointer: str) -> str:
 
 
 def field(base: str, offsets: Sequence[int], shape: Scalar) -> str:
-    """Read the number at the end of `offsets`, each but the last through a pointer."""
+    """Read the number that lies at the last of `offsets`; those before it lead there from `base`, each to a pointer that is followed."""
     return _call("pd_field", base, shape.kind, str(len(offsets)), *_longs(offsets))
 
 
 def field_string(base: str, offsets: Sequence[int]) -> str:
-    """Read the length of the string whose pointer lies at the end of `offsets`."""
+    """Read the length of a string; `offsets` lead from `base` to the pointer to it as in `field`."""
     return _call("pd_field_text", base, str(len(offsets)), *_longs(offsets))
 
 

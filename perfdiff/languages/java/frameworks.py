@@ -69,7 +69,7 @@ class JUnit(_Launched):
             yield ""
 
     def unlisted(self, project: Path) -> str | None:
-        """Return how tests of TestNG are run."""
+        """Return how a user runs tests of TestNG, which are not listed; None where the project has none."""
         return _OF_TESTNG if _names(project, re.compile(r"\btestng\b")) else None
 
 

@@ -105,7 +105,7 @@ class ImportFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """All of one file; `problem` says where it could not be parsed."""
+    """What one PHP file declares; `strict` where it declares strict types; `problem` says why it could not be parsed, if so."""
 
     file: str
     functions: tuple[PhpFunctionFacts, ...]

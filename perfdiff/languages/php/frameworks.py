@@ -65,7 +65,7 @@ class Phpunit(_PhpFramework):
             yield folder
 
     def unlisted(self, project: Path) -> str | None:
-        """Return how tests of Pest are run, which PHPUnit does not find."""
+        """Return how a user runs tests of Pest, which PHPUnit does not find; None where the project has none."""
         return _OF_PEST if (project / "tests/Pest.php").is_file() else None
 
 

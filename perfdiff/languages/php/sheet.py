@@ -23,9 +23,10 @@ _MAGIC = "perfdiff php 1"
 
 
 def write(path: Path, probes: Sequence[Probe], places: Mapping[str, Sequence[Path]], aliases: Iterable[str] = ()) -> None:
-    """Write the sheet of `probes`; raise StoreError where `path` cannot be written.
+    """Write `probes` to the sheet at `path`, whose form is shown above; raise StoreError where it cannot be written.
 
-    `places` gives for each file of the tree all absolute paths that it may be loaded from. A path with a line break in it cannot be told,
-    so functions loaded from there are not probed. `aliases` are all names that classes of the tree may give to methods of traits.
+    `places` gives for each file of the tree all absolute paths that it may be loaded from. A line of the sheet cannot hold a path with a
+    line break, so functions loaded from there are not probed. `aliases` are all names that classes of the tree may give to methods of
+    traits.
     """
     write_probes(path, (_MAGIC, *(f"alias {name}" for name in sorted(set(aliases)))), probes, places)

@@ -27,7 +27,7 @@ class _ByWords(Framework):
     is_words = True
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what the driver is called by."""
+        """Return the shell command by which the driver lists the suite."""
         return _driver(self.name, suite.what)
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
@@ -47,7 +47,7 @@ class Pytest(_ByWords):
             yield ""
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what the driver is called by; benchmarks are no tests where nothing selects them."""
+        """Return the shell command by which the driver lists the suite, without its benchmarks where nothing selects them."""
         return _driver("pytest", suite.what, *([] if suite.what.strip() else ["tests"]))
 
 
@@ -63,7 +63,7 @@ class PytestBenchmark(_ByWords):
             yield ""
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what the driver is called by."""
+        """Return the shell command by which the driver lists the suite."""
         return _driver("pytest", suite.what, "benchmarks")
 
 
@@ -112,7 +112,7 @@ class Asv(Framework):
             yield ""
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what the driver is called by, with the folder of the benchmarks."""
+        """Return the shell command by which the driver lists the benchmarks of asv's folder, with the variables that asv sets for them."""
         own = asv.find(project)
         if own is None:
             raise ConfigError(
@@ -148,7 +148,7 @@ class OneFunction(Framework):
         yield from ()
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what the driver is called by, with the values of the parameters."""
+        """Return the shell command by which the driver lists a function of the project at the values of the workload's parameters."""
         return _driver(self.name, suite.what, json.dumps(workload.parameters))
 
 

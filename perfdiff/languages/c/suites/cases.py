@@ -21,7 +21,10 @@ NOT_RUN = "was not tried: tests before it end the program"
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """What came of a test case: the seconds that it took, why it is no case to compare, and those of one sample of its benchmarks."""
+    """What came of a test case: how long it took, the `reason` why it is not compared ("" where it is), and its benchmarks.
+
+    `sample_s` is what one sample of all its benchmarks takes, None where it has none.
+    """
 
     seconds: float
     reason: str = ""
