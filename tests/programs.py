@@ -43,6 +43,11 @@ class Case:
     def name(self) -> str:
         return self.folder.name
 
+    @property
+    def is_counted(self) -> bool:
+        """Return whether it is judged by counts as well: they change no verdict on the others, and take as long as all the rest."""
+        return bool(self.expected.get("counted"))
+
 
 def cases(programs: Path = PROGRAMS) -> list[Case]:
     """Return all cases of a folder by name."""

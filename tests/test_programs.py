@@ -20,12 +20,6 @@ from programs import Case, cases, repository
 pytestmark = pytest.mark.integration
 MORE_RUNS = 4  # halves the noise
 BUDGET_S = 8.0  # for whole runs: most programs need a part of it
-# Counting changes no verdict on the others, and takes as long as all the rest: they are judged by time alone.
-COUNTED = frozenset(
-    {"allocation", "atomic-refcount", "bitwise-decode", "coefficient", "hash-collisions", "mutex", "removed-cache-alloc"}
-    | {"modulo-for-mask", "same-library-calls", "strlen-in-condition", "unbuffered-write"}
-    | {"larger-inputs", "moved-work", "same-added-function", "same-step", "same-take"}
-)
 # Judged elsewhere, or like another: `list-append` by `test_counted_lines`; `cost-in-libc` as `strlen-in-condition`, `removed-cache` as
 # `removed-cache-alloc`, the two without an effect as `same-library-calls`; a macro as a header, two that call and write more as
 # `strlen-in-condition`, a template as `macro-made`, methods that throw as `recursion`, locks and shared lines as `test_sharing_programs`.
@@ -57,7 +51,7 @@ ELSEWHERE = frozenset(
 def requested(case: Case, folder: Path, cache: Path, *revisions: str) -> pipeline.Request:
     checkout = repository(case, folder)
     config = configuration.load(checkout, environment={})
-    config = replace(config, counters=replace(config.counters, software=case.name in COUNTED), measure=MeasureConfig(budget_s=BUDGET_S))
+    config = replace(config, counters=replace(config.counters, software=case.is_counted), measure=MeasureConfig(budget_s=BUDGET_S))
     return pipeline.Request(checkout, revisions, config, cache, dict(os.environ))
 
 

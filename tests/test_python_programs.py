@@ -24,8 +24,6 @@ from test_programs import judge, longer, named, summary
 
 pytestmark = pytest.mark.integration
 BUDGET_S = 12.0  # for whole runs, each of which starts an interpreter
-# Told by counts where they differ and time says little: the rest is judged by time alone, as counting takes as long as all the rest.
-COUNTED = frozenset({"deepcopy", "dict-view", "query-per-element", "regex-in-loop", "same-dead-code", "slots"})
 CASES = cases(PYTHON)
 # Growth, a cause by counts, and a package of somebody else's. All programs are compared by `scripts/bench python`.
 HERE = frozenset({"deepcopy", "list-membership", "dependency-upgraded"})
@@ -34,7 +32,7 @@ HERE = frozenset({"deepcopy", "list-membership", "dependency-upgraded"})
 def requested(case: Case, folder: Path, cache: Path) -> pipeline.Request:
     checkout = repository(case, folder)
     config = configuration.load(checkout, environment={})
-    config = replace(config, counters=replace(config.counters, software=case.name in COUNTED), measure=MeasureConfig(budget_s=BUDGET_S))
+    config = replace(config, counters=replace(config.counters, software=case.is_counted), measure=MeasureConfig(budget_s=BUDGET_S))
     return pipeline.Request(checkout, ("base", "head"), config, cache, environment())
 
 
