@@ -160,7 +160,6 @@ def main() -> None:
     options = parser.parse_args()
     project = upstream.project(SYSTEMS / options.name)
     (pair,) = project.pairs
-    answers = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
     with tempfile.TemporaryDirectory() as passing, figures.printed(f"{project.name}: {pair.why}", *COLUMNS) as table:
         room = options.room or Path(passing)
         room.mkdir(parents=True, exist_ok=True)
@@ -177,6 +176,7 @@ def main() -> None:
         if plain:
             bar_s = BUILDS * plain[0] + BEYOND_S
             table.remarks.append(f"Time to the answer, at most {bar_s:.0f} s: {figures.against(now['wall_s'], bar_s)}.")
+        answers = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}
         if before := answers.get(project.name):
             table.remarks.append("; ".join(differences(now, before)) or "As it was kept.")
         if options.keep:
