@@ -57,6 +57,7 @@ def unfollowed(
     """Return what is not followed, where base has version 1 of the package, and runs open a file, or are not known."""
     site = room / "site-packages"
     (site / "fast_keys-1.dist-info").mkdir(parents=True)
+    (site / "fastkeys.py").touch()  # a finder of packages that other libraries bring leaves out what is not there
     (site / "fast_keys-1.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: fast-keys\nVersion: 1\n")
     (site / "fast_keys-1.dist-info" / "RECORD").write_text("fastkeys.py,,\nfast_keys-1.dist-info/METADATA,,\n")
     made = [ProjectEnvironment(room, Layout(room, site), None, (), "3.11.7", {"fast-keys": version}) for version in ("1", in_head)]
