@@ -23,6 +23,7 @@ from perfdiff.records.recorded import RECORDED_APART
 from perfdiff.records.reservoir import Reservoir, joined, quota
 from perfdiff.records.schema import (
     Change,
+    ComparedUnit,
     Edges,
     Environment,
     Experiment,
@@ -199,6 +200,7 @@ class _PoolAssembly:
             edges=self._edges(depths),
             notes=(RECORDED_APART, *self.notes, *self._layout_notes()),
             machines=machines if len(machines) > 1 else (),
+            compared=ComparedUnit.FLEET,
         )
         return experiment, self._tables()
 

@@ -38,6 +38,7 @@ class ComparedUnit(StrEnum):
 
     REVISIONS = "revisions"
     COMMANDS = "commands"  # run where the user stands, of which nothing is known but their runs
+    FLEET = "fleet"  # parts that programs in use left, each a session of its own
     RESULTS = "results"  # that another tool measured, benchmark by benchmark
     PROFILES = "profiles"  # by sampling, which tell what functions take of a run, and not how long it is
 

@@ -12,15 +12,15 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.records.recorded import RECORDED_APART
-from perfdiff.records.schema import Experiment, Floats, Phase, Side
+from perfdiff.records.schema import ComparedUnit, Experiment, Floats, Phase, Side
 
 
 def drift(experiment: Experiment) -> float:
     """Return by what share times of both sides may differ though nothing changed: 0 but for sides that one machine measured apart.
 
-    Where these are of several sessions, what sessions differ by is in every interval. What several machines recorded has a rule of its own.
+    Where these are of several sessions, what sessions differ by is in every interval. What named machines recorded has rules of its own.
     """
-    if RECORDED_APART not in experiment.notes or len(experiment.machines) > 1:
+    if RECORDED_APART not in experiment.notes or experiment.machines or experiment.compared is ComparedUnit.FLEET:
         return 0.0
     timed = [run for run in experiment.runs if run.phase is Phase.TIMED]
     sessions = {side: {run.layout for run in timed if run.side is side} for side in Side}
