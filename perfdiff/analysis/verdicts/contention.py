@@ -12,7 +12,7 @@ from perfdiff.analysis.counts.own_work import works_more
 from perfdiff.analysis.findings import CountFinding
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import explained_alone
-from perfdiff.analysis.verdicts.judged import JointDecisions
+from perfdiff.analysis.verdicts.joint import JointDecisions
 from perfdiff.analysis.verdicts.rules import Reason
 from perfdiff.models.workcounter import is_bounded
 from perfdiff.records.schema import Change, FunctionInfo

@@ -15,7 +15,7 @@ from perfdiff.analysis.findings import EndToEnd
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.evidence import Evidence
-from perfdiff.analysis.verdicts.judged import JointDecisions
+from perfdiff.analysis.verdicts.joint import JointDecisions
 from perfdiff.analysis.verdicts.rules import Reason
 from perfdiff.analysis.verdicts.witnesses import moved_from_callees
 from perfdiff.models.prices import DEAREST_NS

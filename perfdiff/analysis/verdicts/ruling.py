@@ -19,7 +19,7 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.contention import behind_waiting, held_up, keeping_others_waiting, working_the_same
 from perfdiff.analysis.verdicts.elimination import by_lines, by_most_work, by_slower_calls
 from perfdiff.analysis.verdicts.evidence import Evidence
-from perfdiff.analysis.verdicts.judged import JointDecisions, JointRule
+from perfdiff.analysis.verdicts.joint import JointDecisions, JointRule
 from perfdiff.analysis.verdicts.locking import with_locks
 from perfdiff.analysis.verdicts.rules import Decision, Reason
 from perfdiff.analysis.verdicts.verdict import ADDS_TIME, decide, grown_counts
