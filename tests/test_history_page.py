@@ -14,7 +14,9 @@ from browsing import in_browser, opened, saved
 from perfdiff import cli
 from perfdiff.analysis.annotations.profiles import profiles
 from perfdiff.config import CompareConfig
+from perfdiff.records.schema import Revision
 from perfdiff.report import history_page
+from perfdiff.report.blocks import Items
 from perfdiff.report.history_page import CostSeries, PlottedChange
 from test_log import recording
 from test_log import told as history_of
@@ -108,6 +110,17 @@ def test_the_function_that_changed_is_drawn_first_and_keys_walk_its_changes(brow
         page.keyboard.press(key)
         assert page.inner_text(".drawn output").startswith(f"{revision} · "), key
     assert "a call ×0.5" in page.inner_text(".drawn output")
+    page.context.close()
+
+
+@pytest.mark.browser
+@in_browser
+def test_a_history_without_any_costs_is_a_page_as_well(browser: Browser, tmp_path: Path) -> None:
+    heading = history_page.PageHeading("log", "cost of a call", "insert: No change")
+    said = history_page.page(heading, [Revision("r0", None, "")], [], [Items("Without costs", ("r0: does not build",))])
+    page, seen = opened(browser, saved(tmp_path, said), width=1200)
+    assert seen == []
+    assert "r0: does not build" in page.inner_text("main")
     page.context.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from perfdiff.config import CompareConfig
 from perfdiff.errors import PerfdiffError, RecordingError, UsageError
 from perfdiff.outcome import analysed
 from perfdiff.progress import Silent
-from perfdiff.records.sampled import reading
+from perfdiff.records.sampled import perfscript, reading
 from perfdiff.records.sampled.samples import FunctionSamples, stable
 from perfdiff.report import document
 from perfdiff.report.renderers import RENDERERS
@@ -120,6 +121,14 @@ def test_what_is_no_profile_is_left_to_others(tmp_path: Path, text: str) -> None
 def test_what_cannot_be_read_is_told(tmp_path: Path, content: bytes, says: str) -> None:
     with pytest.raises((UsageError, RecordingError), match=says):
         read(tmp_path, content)
+
+
+@pytest.mark.parametrize("line", ["x{}", "a 1 1.1: cpu-clock:\n 12 a{}b"], ids=["sample", "frame"])
+def test_lines_of_many_blanks_take_no_time_that_grows_with_their_square(line: str) -> None:
+    """A second is a hundred times what it takes, and by a pattern whose parts share blanks these were minutes."""
+    begun = time.process_time()
+    assert perfscript.read(line.format(" " * 100_000)) is None
+    assert time.process_time() - begun < 1
 
 
 def test_a_bomb_is_not_unpacked(tmp_path: Path) -> None:

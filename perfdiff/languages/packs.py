@@ -100,7 +100,7 @@ class Packs:
         return tuple(name for pack in self._serving(head) for name in pack.absent(base, head, differing))
 
     def unfollowed(self, base: PlainBuild, head: PlainBuild, met: Collection[str] | None) -> tuple[ComparisonGap, ...]:
-        """Return which files that differ, and that say what users install, builds do not follow."""
+        """Return the files that differ and say what users install, where both builds have the same installed."""
         differing = dict(all_differing(base.tree, head.tree))
         return tuple(difference for pack in self._serving(head) for difference in pack.unfollowed(base, head, differing, met))
 

@@ -385,7 +385,7 @@ class Language(Protocol):
     def unfollowed(
         self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
     ) -> tuple[ComparisonGap, ...]:
-        """Return which `differing` files builds do not follow; runs `met` files outside of the trees, None where they are not known."""
+        """Return files that say what users install, where both builds have the same; `met` are files outside that runs opened, if known."""
         return ()
 
     def same_code(

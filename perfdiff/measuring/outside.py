@@ -34,14 +34,14 @@ LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class MetFiles:
     """What a run of each side met: names in the trees, and paths of files `elsewhere`, None where they are not known."""
 
     in_trees: frozenset[str] = frozenset()
     elsewhere: frozenset[str] | None = None
 
 
-def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, ...], Met]:
+def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, ...], MetFiles]:
     """Return the files outside of the trees that runs read for both sides, and all that they met.
 
     One run of each side of the shortest point tells. The former are files that both sides open, and that were written while the last of
@@ -51,10 +51,10 @@ def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, 
     """
     plain = [run for run in runs if run.phase is Phase.PLAIN]
     if not plain or not unaltered.may_be_watched(bench):
-        return (), Met()
+        return (), MetFiles()
     shortest = min(plain, key=lambda run: run.took_ns)
     if shortest.took_ns > 1e9 * LONGEST_S:
-        return (), Met()
+        return (), MetFiles()
     point = next(point for point in bench.points if point.id == shortest.point)
     opened: dict[Side, dict[str, float]] = {}
     foreign: set[str] = set()
@@ -63,7 +63,7 @@ def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, 
     began = time.time()
     for slot, accesses in unaltered.watched(bench, site, [point]):
         if accesses is None:
-            return (), Met()
+            return (), MetFiles()
         met |= inside(site.plain[slot.side], accesses)
         everywhere |= elsewhere(site.plain[slot.side], accesses)
         files = [path for path in elsewhere(site.plain[slot.side], accesses) if not _is_kept_for_all(path, bench)]
@@ -76,7 +76,7 @@ def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, 
     since = {path for path, written in opened[Side.HEAD].items() if written > end}
     by_runs = since - opened[Side.BASE].keys()
     by_one_side = _written_by_one_side(bench, site, point, since - by_runs)
-    return tuple(sorted(by_builds | by_runs | by_one_side | foreign)), Met(frozenset(met), frozenset(everywhere))
+    return tuple(sorted(by_builds | by_runs | by_one_side | foreign)), MetFiles(frozenset(met), frozenset(everywhere))
 
 
 def _written_by_one_side(bench: Bench, site: Site, point: Point, paths: Set[str]) -> set[str]:

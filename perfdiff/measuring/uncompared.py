@@ -16,7 +16,7 @@ from perfdiff.languages import kept_files
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.circumstances import by_hand, followed
 from perfdiff.measuring.later import took_ns
-from perfdiff.measuring.outside import Met
+from perfdiff.measuring.outside import MetFiles
 from perfdiff.measuring.site import Site
 from perfdiff.measuring.unaltered import is_compiled, laid_out
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -27,7 +27,7 @@ _PAIRS = 5  # of runs with a single call, of which head's must each take longer:
 _MOST = 3  # workloads whose single calls are looked at
 
 
-def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Met, waiting: Sequence[Point]) -> tuple[ComparisonGap, ...]:
+def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: MetFiles, waiting: Sequence[Point]) -> tuple[ComparisonGap, ...]:
     """Return what differs and is not compared; runs in other circumstances are made where nothing else is.
 
     `runs` are those so far, `met` is what they met, and at the points `waiting` head waits longer for services outside
@@ -36,7 +36,7 @@ def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: Met, waiting:
     return tuple(_differences(bench, site, met, waiting)) or tuple(_in_other_circumstances(bench, site, runs))
 
 
-def _differences(bench: Bench, site: Site, met: Met, waiting: Sequence[Point]) -> Iterator[ComparisonGap]:
+def _differences(bench: Bench, site: Site, met: MetFiles, waiting: Sequence[Point]) -> Iterator[ComparisonGap]:
     if dirty := bench.pins.dirty:
         yield ComparisonGap(UncomparedReason.SUBMODULE, dirty)
     base, head = bench.pins.base, bench.pins.head

@@ -15,7 +15,7 @@ from perfdiff.languages.python import distributions
 from perfdiff.languages.python.environments import ProjectEnvironment
 from perfdiff.languages.python.pyproject import normal, table
 
-_LISTED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*===?\s*([^\s;,#\\]+)")
+_LISTED = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\]\s*)?===?\s*([^\s;,#\\]+)")
 _TABLES = re.compile(r"^\[\[(packages?)\]\]", re.MULTILINE)  # of uv, Poetry and PDM, and of PEP 751
 _FILES = re.compile(r"[^/]+\.lock|pylock[^/]*\.toml|(?:requirements|constraints)[^/]*\.(?:txt|in)")
 

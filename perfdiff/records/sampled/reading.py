@@ -59,15 +59,15 @@ def _begins_as_one(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(_SNIFFED_BYTES)
     if start.startswith(_PERF_DATA):
-        text = f"perf script -i {path.name} > {path.stem}.txt"
-        raise UsageError(f"'{path}' is what `perf record` writes; make a text of it: `{text}`, and give that", slug="profile-binary")
+        command = f"perf script -i {path.name} > {path.stem}.txt"
+        raise UsageError(f"'{path}' is what `perf record` writes; make a text of it: `{command}`, and give that", slug="profile-binary")
     if start.startswith(pprof.MAGIC):
         return True
     text = start.decode(errors="replace")
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
         return '"shared"' in text and '"frames"' in text
-    first = text[: text.rfind("\n") + 1] or text
-    return perfscript.read(first) is not None or (";" in first and _is_folded(first))
+    whole_lines = text[: text.rfind("\n") + 1] or text
+    return perfscript.read(whole_lines) is not None or _is_folded(whole_lines)
 
 
 def _is_folded(text: str) -> bool:

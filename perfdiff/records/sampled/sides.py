@@ -19,15 +19,15 @@ from perfdiff.records.results.series import BenchmarkSeries, ToolResults
 from perfdiff.records.sampled.samples import FunctionSamples
 from perfdiff.records.schema import ComparedUnit, Note, Side
 
-MATERIAL = 0.01  # of the samples of a side, below which nobody looks at a function
+MATERIAL = 0.01  # of the samples of a side, below which nobody looks at a function, as in the analysis (`POLICY.material`)
 RUN_NS = 1e9  # of base, where nothing says what a sample is worth
 _SHOWN = 3
 _FEWER = 0.5  # samples, where a function has none: its cost is not known to be nothing
 
-Profiles = Sequence[FunctionSamples]
+SideProfiles = Sequence[FunctionSamples]
 
 
-def from_profiles(sides: Mapping[Side, Profiles], names: Mapping[Side, str]) -> RecordedExperiment:
+def from_profiles(sides: Mapping[Side, SideProfiles], names: Mapping[Side, str]) -> RecordedExperiment:
     """Return the experiment that profiles of both sides make, a run for each.
 
     Raise UsageError where they have no form, or no function, in common.
@@ -37,16 +37,16 @@ def from_profiles(sides: Mapping[Side, Profiles], names: Mapping[Side, str]) -> 
         raise UsageError(f"base's profile is of {base[0].form}, and head's of {head[0].form}; give two of one form", slug="results-apart")
     shares = {side: _shares(profiles) for side, profiles in sides.items()}
     union = {*shares[Side.BASE], *shares[Side.HEAD]}
-    material = sorted(name for name in union if max(of.get(name, 0.0) for of in shares.values()) >= MATERIAL)
+    material = sorted(name for name in union if max(own.get(name, 0.0) for own in shares.values()) >= MATERIAL)
     reference = _alike(material, shares[Side.BASE], shares[Side.HEAD])
-    whole_ns = _reference_ns(base, reference)
-    results = {side: [_results(profile, material, reference, whole_ns) for profile in profiles] for side, profiles in sides.items()}
+    reference_ns = _reference_ns(base, reference)
+    results = {side: [_results(profile, material, reference, reference_ns) for profile in profiles] for side, profiles in sides.items()}
     recorded = from_results(results, names)
     notes = (*recorded.experiment.notes, *_notes(base, reference, shares))
     return replace(recorded, experiment=replace(recorded.experiment, compared=ComparedUnit.PROFILES, notes=notes))
 
 
-def _shares(profiles: Profiles) -> dict[str, float]:
+def _shares(profiles: SideProfiles) -> dict[str, float]:
     """Return the part of each function of all that the profiles of a side have, each profile having the same weight."""
     names = dict.fromkeys(name for profile in profiles for name in profile.own)
     return {name: math.fsum(profile.own.get(name, 0.0) / profile.total for profile in profiles) / len(profiles) for name in names}
@@ -63,7 +63,7 @@ def _alike(material: Sequence[str], base: Mapping[str, float], head: Mapping[str
     return min(stretches, key=lambda stretch: moved[stretch[-1]] - moved[stretch[0]])
 
 
-def _reference_ns(base: Profiles, reference: Sequence[str]) -> float:
+def _reference_ns(base: SideProfiles, reference: Sequence[str]) -> float:
     """Return what the functions of the reference take in a run of base, in the mean of its profiles."""
     parts = [math.fsum(profile.own.get(name, 0.0) for name in reference) for profile in base]
     if all(profile.unit_ns is not None for profile in base):
@@ -71,19 +71,19 @@ def _reference_ns(base: Profiles, reference: Sequence[str]) -> float:
     return RUN_NS * math.fsum(part / profile.total for part, profile in zip(parts, base, strict=True)) / len(base)
 
 
-def _results(profile: FunctionSamples, material: Sequence[str], reference: Sequence[str], whole_ns: float) -> ToolResults:
-    """Return what each function cost in the run of a profile in which the reference cost `whole_ns`."""
+def _results(profile: FunctionSamples, material: Sequence[str], reference: Sequence[str], reference_ns: float) -> ToolResults:
+    """Return what each function cost in the run of a profile in which the reference cost `reference_ns`."""
     sampled = math.fsum(profile.own.get(name, 0.0) for name in reference)
     least = min(amount for amount in profile.own.values() if amount > 0)
-    scale = whole_ns / (sampled or least)
+    scale = reference_ns / (sampled or least)
     lacks = "samples of one run alone"
     costs = {name: scale * (profile.own.get(name, 0.0) or _FEWER * least) for name in material}
     return ToolResults(profile.form, tuple(BenchmarkSeries(name, {}, ((ns,),), lacks) for name, ns in costs.items()))
 
 
-def _notes(base: Profiles, reference: Sequence[str], shares: Mapping[Side, Mapping[str, float]]) -> Iterator[Note]:
+def _notes(base: SideProfiles, reference: Sequence[str], shares: Mapping[Side, Mapping[str, float]]) -> Iterator[Note]:
     largest = sorted(reference, key=lambda name: -shares[Side.BASE][name])
-    before, after = (math.fsum(of[name] for name in reference) for of in shares.values())
+    before, after = (math.fsum(own[name] for name in reference) for own in shares.values())
     yield Note(
         "profiles-relative",
         f"costs are told as if {units.listed(largest, _SHOWN)} did the same work on both sides ({before:.0%} of base's samples,"

@@ -1,6 +1,7 @@
 // Adds to a page of a history, which is complete without it, a drawing of the function that is chosen, and a filter.
 (() => {
   const table = document.querySelector(".histories"), rows = [...table.tBodies[0].rows];
+  if (!rows.length) return;
   const revisions = JSON.parse(document.getElementById("revisions").textContent);
   const svg = document.querySelector(".drawn svg"), title = document.getElementById("drawn"), says = document.querySelector(".drawn output");
   const LEFT = 84, RIGHT = 16, TOP = 16, BOTTOM = 28, HEIGHT = 300;
