@@ -370,6 +370,23 @@ def test_the_only_slower_function_is_told_although_no_extra_cost_of_a_run_is_put
     assert found.causes
 
 
+@pytest.mark.parametrize(("met", "guilty"), [(2, []), (3, ["trim"])])
+def test_a_call_that_three_runs_of_a_side_recorded_tells_where_whole_runs_are_slower(met: int, guilty: list[str]) -> None:
+    """As in a page of many short texts and a long one, of which few calls are timed."""
+    recorded = dict.fromkeys(Side, 0)
+
+    def texts(side: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
+        recorded[side] += 1
+        return {"len(text)": np.where((np.arange(count) == 9) & (recorded[side] <= met), 1e5, 10.0)}
+
+    def cost(side: Side, x: Columns) -> np.ndarray:
+        return np.where(x["len(text)"] > 100, 2e3 if side == BASE else 2e6, 500.0)
+
+    trim = Made("trim", cost, Change.CHANGED, lambda side, n: {"main": 40}, texts)
+    world = World((MAIN, trim), sizes=(1e4,), runs=5, plain=lambda side: 2e7 * (1.3 if side == HEAD else 1.0))
+    assert ranks(analyse(world.experiment(), world.samples, CompareConfig())) == guilty
+
+
 @pytest.mark.parametrize(("blocks", "guilty"), [(8e5, "work"), (5e6, "key")])
 def test_who_is_slower_comes_before_who_executes_more_unless_that_surely_takes_as_much(blocks: float, guilty: str) -> None:
     """Of a run of 20 ms that became 26 ms, blocks take 0.16 ms at least, and may explain the rest; or 1 ms at least."""

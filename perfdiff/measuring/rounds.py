@@ -209,11 +209,16 @@ class Rounds:
             far = self._pairs.slower_by_far(plain)
         self._require_time(FEWEST_TO_CHOOSE, "that choose functions and count them")
         afforded = [point for point in points if point not in self._calls.long]
-        places = SurveyPoints(afforded, longruns.beyond_need(afforded, plain, far, FIRST_LOOK) if far else ())
+        untimed, uncounted = (
+            longruns.beyond_need(afforded, plain, far, FIRST_LOOK, sizes) if far else ()
+            for sizes in (longruns.TIMED_SIZES, longruns.COUNTED_SIZES)
+        )
+        places = SurveyPoints(afforded, untimed)
         self.site, timed_at = surveyed(self.bench, self.site, places, plain)
         self._calls.long = tuple(point for point in self.bench.points if point not in timed_at)
         self.notes += longruns.note(self._calls.long, plain)
-        self._telling = tuple(timed_at) if far else self.bench.points
+        telling = [point for point in afforded if point in timed_at or point not in uncounted]
+        self._telling = telling if far else self.bench.points
 
     def count(self) -> None:
         """Count the chosen functions."""
