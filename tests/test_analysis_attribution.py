@@ -12,7 +12,7 @@ import pytest
 from contradictions import contradictions
 from differing import entities, reasons_of
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.causes.citation import depends
 from perfdiff.analysis.compare.mix import typical_inputs
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict

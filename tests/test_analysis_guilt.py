@@ -10,7 +10,7 @@ import pytest
 
 from differing import entities
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.blame.links import is_laid_out_anew
 from perfdiff.analysis.blame.resampling import DRAWS, how_often_first, intervals
 from perfdiff.analysis.blame.texts import frees, returned_words

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import HEAD, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.counts.own_work import work_finding
 from perfdiff.analysis.counts.work import WorkDifference, work_of
 from perfdiff.analysis.findings import EndToEnd, Findings, FunctionFinding, PointStanding, Ratio, Rung, Verdict

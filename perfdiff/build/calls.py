@@ -22,6 +22,8 @@ _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include the
 
 PLAIN, PROBED, SURVEYED, COUNTED = "plain", "probed", "surveyed", "counted"
 PLACED, PLACED_IN_THREADS = "placed", "placed in threads"
+# What a call makes; a header is precompiled, and the assembler's is the text of `-S`.
+COMPILE, LINK, PARTIAL, ARCHIVE, HEADER, ASSEMBLER = "compile", "link", "partial", "archive", "header", "assembler"
 
 
 class Build:

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from perfdiff import logs, processes, seals, temporary
-from perfdiff.build import compilers, fuzzing, repeatable, repeating, userhome
+from perfdiff.build import compilers, repeatable, repeating, userhome
 from perfdiff.build.cache import remove_folder
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
@@ -79,7 +79,7 @@ class Job:
         command, targets = self.request.config.command, self.request.fuzz_targets
         if not targets:
             return command
-        words = [sys.executable, "-P", "-m", fuzzing.__name__, str(self.masquerade.folder.absolute()), *targets]
+        words = [sys.executable, "-P", "-m", "perfdiff.build.fuzzing", str(self.masquerade.folder.absolute()), *targets]
         return f"( {command}\n) && {shlex.join(words)}"
 
     def failure(self, status: int | None) -> BuildError:

@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
 
-from perfdiff.build import additions, calls, compilers, compiling, made, placing, recording, reuse, wrapper
-from perfdiff.languages.c import driver
+import perfdiff
+from perfdiff.build import calls, compilers
 
 # Runs the wrapper in a bare interpreter, from the folder that stands first among its arguments.
 _START = """\
@@ -32,7 +31,9 @@ _LOOK = """\
 {{ printf 'in %s\\n' "$PWD"; printf '%s\\n' "$@"; readlink /proc/self/fd/0; }} >> {looks}-$$ 2> /dev/null
 exec {real} "$@"
 """
-_MODULES = (wrapper, driver, calls, compiling, additions, made, placing, recording, reuse)
+# The wrapper, and what it imports.
+_BUILD = (f"build/{name}" for name in ("wrapper", "calls", "compiling", "additions", "made", "placing", "recording", "reuse"))
+_MODULES = (*_BUILD, "languages/c/driver")
 
 
 class FlagKind(StrEnum):
@@ -152,12 +153,12 @@ def _write_plain(folder: Path, plain: Path, other: Path, line_files: Collection[
         (folder / "line-files").write_bytes(os.fsencode("\n".join(sorted(line_files))))
 
 
-def _lay_out(module: ModuleType, folder: Path) -> None:
+def _lay_out(module: str, folder: Path) -> None:
     """Write a module as a `.pyc` file (PEP 552) that is never checked against its source; `py_compile` writes a part to a full disk."""
-    assert module.__file__ is not None
-    compiled = (folder / module.__name__.replace(".", "/")).with_suffix(".pyc")
+    source = Path(perfdiff.__file__).parent / f"{module}.py"
+    compiled = folder / "perfdiff" / f"{module}.pyc"
     compiled.parent.mkdir(parents=True, exist_ok=True)
-    code = compile(Path(module.__file__).read_bytes(), module.__file__, "exec", dont_inherit=True)
+    code = compile(source.read_bytes(), str(source), "exec", dont_inherit=True)
     unchecked_digest = (0b01).to_bytes(4, "little") + bytes(8)
     compiled.write_bytes(importlib.util.MAGIC_NUMBER + unchecked_digest + marshal.dumps(code))
 

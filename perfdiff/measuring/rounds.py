@@ -7,8 +7,9 @@ from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import processes, units
-from perfdiff.analysis import looks
+from perfdiff.analysis.counts.work import does_same_work
 from perfdiff.analysis.findings import EndToEnd, Findings, Verdict
+from perfdiff.analysis.looks import Looking
 from perfdiff.analysis.verdicts.requests import points_that_wait
 from perfdiff.collect.choosing import folding
 from perfdiff.collect.counts import counting
@@ -19,7 +20,6 @@ from perfdiff.measuring import coverage, executables, linecounts, longruns, unal
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.calls import FIRST_LOOK, TimedCalls
 from perfdiff.measuring.counts import CountedRuns, CountsOfRuns
-from perfdiff.measuring.looking import Looking
 from perfdiff.measuring.making import Makers, OwnMachine, PairMaker
 from perfdiff.measuring.outside import read_outside
 from perfdiff.measuring.site import Site
@@ -28,6 +28,7 @@ from perfdiff.measuring.uncompared import uncompared
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side, Totals
 from perfdiff.records.uncompared import ComparisonGap
 
@@ -236,10 +237,10 @@ class Rounds:
         """
         if self.site.same_code or self.bench.request.wants_calls:
             return self.site.same_code
-        judged = self._pairs.judged(self.runs)
-        if not unaltered.has_changed(self.site):
-            return judged.are_as_fast
-        return looks.answered(judged, self.experiment(), self.bench.request.config.compare)
+        if not self._pairs.judged(self.runs).are_as_fast:
+            return False
+        experiment, config = self.experiment(), self.bench.request.config.compare
+        return not unaltered.has_changed(self.site) or does_same_work(experiment, len(experiment.points), config)
 
     def time_calls(self) -> None:
         """Run the builds with probes until the findings are settled, or the number of runs or the time is used up."""
@@ -247,7 +248,7 @@ class Rounds:
 
         def is_settled(runs: Sequence[Run]) -> bool:
             self.runs = [*before, *runs]
-            return self._looking.is_settled(self.experiment(), self._calls.assembly)
+            return self._looking.is_settled(self.experiment(), self._tables())
 
         self._require_time(FIRST_LOOK, "with probes")
         self._calls.make(variants.recipe(self.bench, self.site), self.budget_s, is_settled)
@@ -279,7 +280,10 @@ class Rounds:
 
     def _look(self) -> Findings:
         """Return the findings so far."""
-        return self._looking.findings(self.experiment(), self._calls.assembly)
+        return self._looking.findings(self.experiment(), self._tables)
+
+    def _tables(self) -> TablesInMemory:
+        return TablesInMemory(self._calls.assembly.tables())
 
     @property
     def ask_for_files(self) -> bool:

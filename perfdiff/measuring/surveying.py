@@ -27,7 +27,8 @@ from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.coverage import SurveyCoverage
 from perfdiff.measuring.site import Site
 from perfdiff.records import plan
-from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,9 @@ from perfdiff.analysis.sums.rates import average_of
 from perfdiff.config import CompareConfig
 from perfdiff.models.clock import RESOLUTION_NS, STEP_NS
 from perfdiff.models.middle import median
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Bools, Floats, Ints, Point, SampleTable, Side
+from perfdiff.records.schema import Point, SampleTable, Side
 
 # Below twenty steps of the clock the median of equal calls is a multiple of the step, and may jump by one between two builds of the same
 # code; the mean does not, as calls begin anywhere in a step.
