@@ -170,7 +170,7 @@ def test_slower_runs_of_the_same_command_are_a_regression_where_all_that_grew_is
     findings = analyse(experiment, world.samples, CompareConfig())
     assert (findings.verdict, findings.rung) == (Verdict.REGRESSION, Rung.RUNS)
     assert say(findings.sentence).startswith("Regression, not located: whole runs at w n=")
-    assert "; `settings.txt`, which runs open or ask after, differs between base and head; " in say(findings.sentence)
+    assert "; the file `settings.txt`, which runs use, differs between base and head; " in say(findings.sentence)
     assert [function.info.name for function in findings.functions if function.verdict is Verdict.REGRESSION] == []
     assert [note.text for note in map(noted, findings.notes) if note.slug == "workload-grown"] != []
     assert [end.judges for end in findings.end_to_end] == [True] * 3

@@ -105,7 +105,7 @@ def test_a_cause_names_the_function_its_counts_and_the_kernel() -> None:
     label = departed[0].point.label
     assert cause.name == "system-calls"
     assert say(cause.says).startswith(
-        f"it calls `write` 4096 times a call at {label}, once before (in one run 4,096,000 and 1000), each time a call of"
+        f"it calls `write` 4096 times a call at {label}, once before (in one run 4,096,000, 1000 before), each time a call of"
     )
     assert [(each.counter, each.base, each.head) for each in cause.evidence] == [
         ("calls of write", 1.0, 4096.0),

@@ -11,9 +11,10 @@ import pytest
 from experiments import Made, World, same
 from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.causes.timed import by_lines, time_only
-from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
+from perfdiff.analysis.claims import claim
+from perfdiff.analysis.findings import Cause, Findings, FunctionFinding, Verdict
 from perfdiff.analysis.linegrowth import LineGrowth
-from perfdiff.analysis.telling.lines import steeper_line
+from perfdiff.analysis.telling.lines import is_cited, steeper_line
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.config import CompareConfig
 from perfdiff.records.arrays import Floats
@@ -264,6 +265,15 @@ def test_a_new_line_whose_text_base_has_is_one_that_it_does_not_compile() -> Non
     affected, changed = (say(steeper_line(line, replace(info, change=change))) for change in (Change.AFFECTED, Change.CHANGED))
     assert affected == "line 12, `walk();`, which base does not compile, runs n² times"
     assert changed == "new line 12, `walk();`, runs n² times"
+
+
+@pytest.mark.parametrize(("texts", "says"), [(("walk();",), "new line 12 runs"), (("stop();",), "new line 12, `walk();`, runs")])
+def test_a_steeper_line_is_quoted_once_in_a_sentence(texts: tuple[str, ...], says: str) -> None:
+    line = LineGrowth("fill", "a.c", 12, "walk();", "list n=8000", 0.0, 8000.0, "n", "", "n²", is_new=True, is_steeper=True)
+    lines = claim("cites", newly=(), gone=False, file="a.c", numbers=(12,), texts=texts, more=0)
+    cause = Cause("more-work", claim("takes-longer", ratio=2.0, alone=False, lines=lines))
+    finding = FunctionFinding(INFO, Verdict.REGRESSION, "", 1, 1.0, 1.0, 1.0, None, {}, (cause,), (), "`fill` is slower", tells_cause=True)
+    assert say(steeper_line(line, INFO, is_cited=is_cited(finding, line))).startswith(says)
 
 
 def test_lines_of_a_function_without_a_probe_are_told_with_the_change_that_makes_it_slower() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Rung, Verdict
-from perfdiff.analysis.peaks import MemoryFinding, MemoryStanding
+from perfdiff.analysis.peaks import MemoryFinding, MemoryLine, MemoryStanding
 from perfdiff.analysis.verdicts.memory import memory_finding
 from perfdiff.cli import consequences
 from perfdiff.cli.exits import ExitCode
@@ -79,6 +79,13 @@ def test_growth_over_a_parameter_is_told_by_what_each_unit_adds() -> None:
     says = peak_memory.answer(judged(runs((41.2e6, 42.4e6, 44.8e6), (43.1e6, 46.2e6, 52.4e6), noise=1e-4)))
     assert says is not None
     assert says.startswith("Peak memory ×1.17 [1.17, 1.17] at build n=4000, 44.8 MB → 52.4 MB, 1.2 kB → 3.1 kB for each unit of n")
+
+
+def test_growth_by_less_than_a_byte_a_unit_is_none() -> None:
+    line = MemoryLine("sort", "n", (17e3, 0.0), (484e3, 0.0036))
+    assert peak_memory.grows([line], "sort") == ""
+    assert peak_memory.grows([line, replace(line, head=(484e3, 1.5))], "sort") == ", 0 B → 1.5 B for each unit of n"
+    assert peak_memory.grows([replace(line, head=(484e3, 1.5))], "search") == ""
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_ratio_of_the_mean_of_all_calls_stands_beside_their_mean_costs() -> No
 def test_what_all_calls_take_is_told_where_the_call_that_is_told_does_not_speak_for_them() -> None:
     few = terminal.render(build(compared((18e3, 18e3), {HEAD: (3, 1000.0)})), width=200)
     assert "cost      17.8 µs → 18.1 ms a call" in few
-    assert "in all    2.17 ms → 111 ms in one run of each point: calls differ from the one that is told above" in few
+    assert "in all    2.17 ms → 111 ms for all calls of one run of each point; not all cost as much as the one above" in few
     assert "in all" not in terminal.render(build(compared((5e5, 1e6))), width=200)
 
 

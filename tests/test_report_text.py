@@ -50,7 +50,7 @@ def test_first_lines_answer_which_function_inputs_figures_and_why() -> None:
         "            loop.",
         "  line      src/list.c:49, `while (*place)`, new: 0.5·n²; 450,015,000 times at lists n=30000",
         "  line      src/node.c:7, `check(pool);`, in `node_new`: n → 2·n; 60,000 times at lists n=30000, 30,000 before",
-        "  change    changed: body changed",
+        "  code      changed: body changed",
         "",
         "From the change to the cost",
         "  1. insert (src/list.c:44) changed: its loop walks the list",
@@ -76,6 +76,15 @@ def test_a_guilty_function_that_is_not_slower_itself_points_to_where_its_change_
     tiles = page[page.index('<dl class="tiles">') : page.index("</dl>")]
     assert "×0.14" not in tiles
     assert "+6.9 ms" in tiles
+
+
+def test_a_function_whose_change_saves_time_in_others_is_not_called_faster_itself() -> None:
+    alike = made.plain(1, "box", Verdict.IMPROVEMENT, Change.AFFECTED, ratio=Ratio(1.01, 0.9, 1.13, 10, 10), reason="")
+    faster = made.plain(2, "add", Verdict.IMPROVEMENT, Change.AFFECTED, ratio=Ratio(0.79, 0.76, 0.83, 10, 10), reason="")
+    said = text(made.findings(Verdict.IMPROVEMENT, (faster, alike)), 140)
+    assert "also      improvement in box (through others)" in said
+    assert [line.split()[3] for line in said.splitlines() if line.lstrip().startswith(("add ", "box "))] == ["affected", "through"]
+    assert "itself    ×1.01 [0.90, 1.13]: not faster; its change saves time in others" in text(made.findings(Verdict.IMPROVEMENT, (alike,)))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +174,7 @@ def test_inconclusive_says_why_and_how_many_runs_would_help() -> None:
     said = text(made.findings(Verdict.INCONCLUSIVE, made.others()[2:3]), 200)
     assert "Inconclusive: " in said
     assert "unclear   the runs disagree: 4 of 6 are slower, 2 faster" in said
-    assert "effects from 18 % on are visible with 6 runs a side; four times as many halve that" in said
+    assert "effects from 20 % on are visible with 6 runs a side; four times as many halve that" in said
 
 
 def test_whole_runs_say_of_which_cost_their_times_and_ratios_are() -> None:
@@ -177,6 +186,20 @@ def test_whole_runs_say_of_which_cost_their_times_and_ratios_are() -> None:
     mixed = text(replace(found, end_to_end=(replace(first, by="wall_ns"), *others)))
     assert "ratio of" not in mixed
     assert mixed.count("  CPU time  ") == len(others) > 0
+
+
+def test_whole_runs_have_no_column_for_what_probes_cost_where_nothing_was_probed() -> None:
+    found = made.findings()
+    plain = tuple(replace(end, overhead=None) for end in found.end_to_end)
+    assert "probes' cost" in text(found)
+    assert "Whole runs, without probes" in text(replace(found, end_to_end=plain))
+    assert "probes' cost" not in text(replace(found, end_to_end=plain))
+
+
+def test_an_open_question_is_not_said_to_be_visible_below_its_interval() -> None:
+    wide = made.plain(1, "table_grow", Verdict.INCONCLUSIVE, Change.CHANGED, ratio=Ratio(1.0, 0.7, 1.45, 10, 10), reason="")
+    said = text(made.findings(Verdict.INCONCLUSIVE, (wide,)), 200)
+    assert "effects from 45 % on are visible with 10 runs a side" in said
 
 
 def test_further_regressions_are_named_in_the_answer() -> None:

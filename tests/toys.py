@@ -1,4 +1,4 @@
-"""A language pack of a made-up language, as `docs/languages.md` describes one. Its interpreter is `tests/toy/interpreter.c`.
+"""A language pack of a made-up language, as `docs/architecture/adding-a-language.md` describes one; `toy/interpreter.c` runs it.
 
 `installed_in` makes it one that perfdiff finds by itself, as a package beside it is found.
 """

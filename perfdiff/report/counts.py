@@ -18,16 +18,16 @@ from perfdiff.report.blocks import Block, Cell, Column, Items, Plot, PlotSeries,
 _NAMED = 8
 _INPUTS = 4  # of a call, those nearest to it
 _SEES = (
-    "counts see work, in the project's own code, and do so on the noisiest machine; they do not see what waits for memory, other threads "
-    "or the system: time decides what is slower, counts say why"
+    "counts are those of the project's own code, and do not see what waits for memory, other threads or the system: time decides what is "
+    "slower, counts say why"
 )
 _SEES_BYTECODE = (
-    "counts see the bytecode of the project's own code, and calls of others' methods by name, and do so on the noisiest machine; they do "
-    "not see what such a call does, nor what waits: time decides what is slower, counts say why"
+    "counts are those of the project's own code, and of its calls of other code by name; they do not see what such a call does, nor what "
+    "waits: time decides what is slower, counts say why"
 )
 _SEES_LINES = (
-    "counts see the lines of the project's own code, and do so on the noisiest machine; they do not see what a line does with large "
-    "values, nor what waits: time decides what is slower, counts say why"
+    "counts are those of lines of the project's own code, and do not see what a line does with large values, nor what waits: time decides "
+    "what is slower, counts say why"
 )
 _DISTANCE = {
     DetectorKind.AUTOENCODER: "reconstruction error of an autoencoder",
@@ -39,13 +39,13 @@ _DISTANCE = {
 
 
 def work(findings: Findings) -> Items | None:
-    """Return how the work of changed functions differs, or None where none was counted."""
+    """Return how the work of changed functions differs, or None where that of none was counted."""
     counted = [(finding.info, count) for finding in findings.functions if (count := work_finding(finding.counts)) is not None]
-    if not counted:
+    suspects = [(info, count) for info, count in counted if info.change.is_suspect]
+    if not suspects:
         return None
     counters = work_counters({count.counter for _, count in counted})
     what = " and ".join(counter.plain for counter in counters)
-    suspects = [(info, count) for info, count in counted if info.change.is_suspect]
     differing = [(info, count) for info, count in suspects if count.grew or count.shrank]
     texts = [_work(*work_of_function) for work_of_function in differing[:_NAMED]]
     if len(differing) > _NAMED:

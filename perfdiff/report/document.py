@@ -19,7 +19,7 @@ from perfdiff.report import lasting_memory, peak_memory, slow_inputs, wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
 from perfdiff.report.counts import work
 from perfdiff.report.diff import lines_each
-from perfdiff.report.function import answer_facts, chain, function_section
+from perfdiff.report.function import answer_facts, chain, function_section, shows_elsewhere
 from perfdiff.report.machines import disagreement_table, machine_table
 from perfdiff.report.plots import function_plot, points_each
 from perfdiff.report.printable import printable, printable_but_files, printable_values
@@ -137,7 +137,12 @@ def headline(findings: Findings, consequences: Consequences | None = None, input
     open_budgets = consequences.some(BudgetStanding.EXCEEDED, BudgetStanding.OPEN, BudgetStanding.UNKNOWN) if consequences else ()
     peaks = peak_memory.answer(findings.memory) if findings.memory else None
     lasting = lasting_memory.answer(findings.lasting) if findings.lasting and findings.lasting.standing is MemoryStanding.MORE else None
-    return " ".join(filter(None, [answer, peaks, lasting, *map(said.said, open_budgets), slow_inputs.answer(inputs) if inputs else None]))
+    further = [
+        *filter(None, (peaks, lasting)),
+        *map(said.said, open_budgets),
+        *filter(None, [slow_inputs.answer(inputs) if inputs else None]),
+    ]
+    return " ".join([f"{answer.rstrip('.')}.", *further]) if further else answer
 
 
 def conclusion(findings: Findings) -> str:
@@ -190,7 +195,7 @@ def _named(findings: list[FunctionFinding]) -> str:
     names = []
     for finding in findings:
         metric = wording.leading(finding)
-        names.append(f"{finding.info.name}{_figure(metric)}")
+        names.append(f"{finding.info.name}{' (through others)' if shows_elsewhere(finding) else _figure(metric)}")
     return units.listed(names, _NAMED)
 
 
@@ -208,7 +213,7 @@ def _overview(findings: Findings) -> Table:
         Column("benchmark" if findings.compared is ComparedUnit.RESULTS else "function"),
         Column("where"),
         Column("verdict"),
-        Column("change", minor=True),
+        Column("code", minor=True),
         Column("calls", right=True, minor=True),
         Column("cost a call", right=True),
         Column("ratio", right=True),
@@ -220,11 +225,12 @@ def _overview(findings: Findings) -> Table:
 def _row(finding: FunctionFinding, min_effect: float) -> tuple[Cell, ...]:
     metric = wording.leading(finding)
     tone = Tone.MUTED if finding.accepted else wording.TONES[finding.verdict]
+    beside = ", accepted" if finding.accepted else ", through others" if shows_elsewhere(finding) else ""
     return (
         Cell(str(finding.rank) if finding.rank is not None else ""),
         Cell(finding.info.name, tone, code=True, target=f"function-{finding.info.id}"),
         Cell(wording.place(finding.info), Tone.MUTED, code=True),
-        Cell(f"{wording.standing(finding, min_effect)}{', accepted' if finding.accepted else ''}", tone),
+        Cell(f"{wording.standing(finding, min_effect)}{beside}", tone),
         Cell(finding.info.change.value, Tone.MUTED),
         Cell(wording.calls(finding)),
         Cell(wording.costs_of(metric) if metric else wording.ABSENT),
@@ -285,10 +291,10 @@ def _measured(findings: Findings) -> str:
 
 
 def _end_to_end(findings: Findings) -> Table | None:
-    rows, has_probes = findings.end_to_end, findings.compared is not ComparedUnit.COMMANDS
+    rows, is_of_builds = findings.end_to_end, findings.compared is not ComparedUnit.COMMANDS
     if not rows:
         return None
-    costs = {row.cost for row in rows}
+    costs, has_probes = {row.cost for row in rows}, any(row.overhead is not None for row in rows)
     columns = (
         Column("whole run"),
         Column("base", right=True),
@@ -300,7 +306,7 @@ def _end_to_end(findings: Findings) -> Table | None:
         *([Column("probes' cost", right=True)] if has_probes else []),
     )
     return Table(
-        "Whole runs, without probes" if has_probes else "Whole runs",
+        "Whole runs, without probes" if is_of_builds else "Whole runs",
         columns,
         tuple(
             (

@@ -86,7 +86,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     if calls != wording.ABSENT:
         facts.append(Fact("calls", f"{calls} in {wording.runs(points)}{wording.calls_a_request(finding, requests)}"))
     if metric is not None and (in_all := _in_all(finding, metric)):
-        facts.append(Fact("in all", f"{in_all} in {wording.runs(points)}: calls differ from the one that is told above"))
+        facts.append(Fact("in all", f"{in_all} for all calls of {wording.runs(points)}; not all cost as much as the one above"))
     if requests and finding.rank is not None:
         facts.append(Fact("request", f"{units.duration(finding.extra_ns / requests)} more a request, over all kinds"))
     facts += [Fact("cause", say(cause.says)) for cause in finding.causes[:1] if cause.says not in claims]
@@ -94,7 +94,7 @@ def answer_facts(finding: FunctionFinding, confidence: float, points: int = 1, r
     if finding.verdict is Verdict.INCONCLUSIVE:
         facts += [Fact("unclear", say(finding.reason), Tone.INCONCLUSIVE)] if finding.reason not in claims else []
         facts += [Fact("remedy", text) for text in _remedy(metric)]
-    facts.append(Fact("change", change(finding.info)))
+    facts.append(Fact("code", change(finding.info)))
     return Facts(tuple(facts))
 
 
@@ -104,10 +104,13 @@ def chain(finding: FunctionFinding) -> Items | None:
 
 
 def shows_elsewhere(finding: FunctionFinding) -> bool:
-    """Return whether a guilty function is not slower itself: its change costs time in others."""
+    """Return whether a function is not slower, or faster, itself: its change costs or saves time in others."""
     metric = wording.leading(finding)
-    slower = metric is None or metric.ratio is None or metric.ratio.low > 1
-    return finding.verdict is Verdict.REGRESSION and not slower and chain(finding) is not None
+    if metric is None or metric.ratio is None:
+        return False
+    if finding.verdict is Verdict.IMPROVEMENT:
+        return not any(timed.ratio.value < 1 for timed in finding.metrics.values() if timed.ratio is not None)
+    return finding.verdict is Verdict.REGRESSION and metric.ratio.low <= 1 and chain(finding) is not None
 
 
 def change(info: FunctionInfo) -> str:
@@ -131,7 +134,8 @@ def _drawable(ratio: Ratio) -> bool:
 
 def _cost_facts(finding: FunctionFinding, metric: MetricFinding, confidence: float) -> Iterator[Fact]:
     if metric.ratio is not None and shows_elsewhere(finding):
-        yield Fact("itself", f"{wording.interval(metric.ratio, metric.metric)}: not slower; where its change costs time is told below")
+        where = "not slower; where its change costs time is told below" if finding.chain else "not faster; its change saves time in others"
+        yield Fact("itself", f"{wording.interval(metric.ratio, metric.metric)}: {where}")
         return
     costs = wording.costs(metric)
     if costs != wording.ABSENT:
@@ -199,8 +203,9 @@ def _remedy(metric: MetricFinding | None) -> Iterator[str]:
     if metric is None or metric.ratio is None:
         return
     runs = min(metric.ratio.runs_base, metric.ratio.runs_head)
+    visible = metric.floor if metric.ratio.is_unknown else max(metric.floor, metric.ratio.high / metric.ratio.value - 1)
     yield (
-        f"effects from {wording.percent(metric.floor)} on are visible with {runs} runs a side; four times as many halve that, "
+        f"effects from {wording.percent(visible)} on are visible with {runs} runs a side; four times as many halve that, "
         "larger inputs and a quieter machine also help"
     )
 

@@ -22,18 +22,21 @@ def answer(lasting: LastingFinding) -> str | None:
     utmost = lasting.utmost
     if utmost is None:
         return None
-    line = next((f", {grows(line)}" for line in lasting.lines if line.workload == utmost.point.workload), "")
+    growth = grows(lasting.lines, utmost.point.workload)
     keeping = units.listed([_keeps(keeper) for keeper in lasting.keepers], _SHOWN, joint=";")
     sizes = f"{units.size(utmost.base_bytes)} → {units.size(utmost.head_bytes)}"
-    return f"Stays allocated at the end: {sizes} at {printable(utmost.point.label)}{line}{f': {keeping}' if keeping else ''}."
+    return f"Stays allocated at the end: {sizes} at {printable(utmost.point.label)}{growth}{f': {keeping}' if keeping else ''}."
 
 
 def blocks(lasting: LastingFinding | None, memory: MemoryFinding | None) -> Iterator[Block]:
-    """Yield the sentence with the functions that keep more or less; where peak memory is asked after or more, also what is not known."""
+    """Yield the functions that keep more or less, with a sentence where the answer has none; also what is not known, where that matters.
+
+    It matters where peak memory is asked after, or more.
+    """
     says = answer(lasting) if lasting else None
     if lasting and says is not None:
-        is_more = lasting.standing is MemoryStanding.MORE
-        yield Sentence(says, Tone.REGRESSION if is_more else Tone.IMPROVEMENT)
+        if lasting.standing is not MemoryStanding.MORE:
+            yield Sentence(says, Tone.IMPROVEMENT)
         yield Table("Stays allocated at the end", _COLUMNS, tuple(map(_row, lasting.keepers[:_ROWS])))
     if memory and (memory.decides or memory.worst) and (lasting is None or lasting.unknown):
         points = f" at {units.listed([printable(label) for label in lasting.unknown], _SHOWN)}" if lasting else ""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from perfdiff import units
 from perfdiff.analysis.peaks import Allocating, MemoryFinding, MemoryLine, MemoryStanding, PeakMemory
-from perfdiff.report.blocks import Block, Cell, Column, Sentence, Table, Tone
+from perfdiff.report.blocks import Block, Cell, Column, Table, Tone
 from perfdiff.report.printable import printable
 
 _COLUMNS = (
@@ -28,8 +28,8 @@ def answer(memory: MemoryFinding) -> str | None:
     if worst is not None:
         asking = units.listed([_asks(allocating) for allocating in memory.allocating], len(memory.allocating), joint=";")
         behind = f": {asking}" if asking else ""
-        line = next((f", {grows(line)}" for line in memory.lines if line.workload == worst.point.workload), "")
-        return f"Peak memory {_ratio(worst)} at {printable(worst.point.label)}, {_sizes(worst)}{line}{behind}."
+        growth = grows(memory.lines, worst.point.workload)
+        return f"Peak memory {_ratio(worst)} at {printable(worst.point.label)}, {_sizes(worst)}{growth}{behind}."
     if not memory.decides or memory.standing is not MemoryStanding.OPEN:
         return None
     if memory.unknown:
@@ -40,11 +40,8 @@ def answer(memory: MemoryFinding) -> str | None:
 
 
 def blocks(memory: MemoryFinding) -> Iterator[Block]:
-    """Yield the sentence with its figures point by point, where there is one."""
-    says = answer(memory)
-    if says is not None:
-        yield Sentence(says, _TONES[memory.standing])
-    if says is not None and memory.peaks:
+    """Yield the figures point by point, where the answer has a sentence of them."""
+    if answer(memory) is not None and memory.peaks:
         yield Table("Peak memory", _COLUMNS, tuple(map(_row, memory.peaks)))
 
 
@@ -89,10 +86,14 @@ def _sizes(peak: PeakMemory) -> str:
     return f"{units.size(peak.base_bytes)} → {units.size(peak.head_bytes)}"
 
 
-def grows(line: MemoryLine) -> str:
-    """Return what each unit of a parameter adds on both sides."""
-    base, head = (units.size(abs(slope)) for _, slope in (line.base, line.head))
-    return f"{base} → {head} for each unit of {printable(line.parameter)}"
+def grows(lines: Iterable[MemoryLine], workload: str) -> str:
+    """Return what each unit of a parameter of a workload adds on both sides, "" where it is less than a byte on both."""
+    for line in lines:
+        slopes = [abs(slope) for _, slope in (line.base, line.head)]
+        if line.workload == workload and max(slopes) >= 1:
+            base, head = map(units.size, slopes)
+            return f", {base} → {head} for each unit of {printable(line.parameter)}"
+    return ""
 
 
 def _asks(allocating: Allocating) -> str:

@@ -318,4 +318,4 @@ def unattributed_notes(attribution: Attribution) -> Iterator[Claim]:
     """Say which extra cost no change explains."""
     for function, ns in attribution.unattributed.items():
         if attribution.is_material(ns, 0.0, np.zeros_like(ns)):
-            yield claim("unattributed", name=attribution.web.functions[function].name)
+            yield claim("unattributed", name=attribution.web.functions[function].name, ns=float(ns.sum()))

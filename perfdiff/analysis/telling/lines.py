@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from perfdiff.analysis.causes.timed import by_lines
-from perfdiff.analysis.claims import Claim, claim
+from perfdiff.analysis.claims import Claim, claim, parts
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
@@ -44,7 +44,7 @@ def with_lines(
 def _with_growth(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:
     steeper = next((line for line in grown if line.is_steeper), None)
     finding = finding if steeper else by_lines(finding, grown)
-    also = (*finding.also, steeper_line(steeper, finding.info)) if steeper else finding.also
+    also = (*finding.also, steeper_line(steeper, finding.info, is_cited=is_cited(finding, steeper))) if steeper else finding.also
     return replace(finding, lines=grown, line_counts=lines.counts(finding.info, grown[0].point), also=also)
 
 
@@ -58,10 +58,17 @@ def _shown_at(case: Case | None, cases: Iterable[Case]) -> Iterator[FunctionInfo
             yield other.info
 
 
-def steeper_line(line: LineGrowth, info: FunctionInfo) -> Claim:
-    """Tell of a line that it grows by a higher power than before."""
+def is_cited(finding: FunctionFinding, line: LineGrowth) -> bool:
+    """Return whether the cause that a function's sentence tells has the text of a line already."""
+    within = parts(finding.causes[0].says) if finding.tells_cause and finding.causes else ()
+    cited = (part.facts["texts"] for part in within if part.kind == "cites")
+    return any(line.text in texts for texts in cited if isinstance(texts, tuple))
+
+
+def steeper_line(line: LineGrowth, info: FunctionInfo, *, is_cited: bool = False) -> Claim:
+    """Tell of a line that it grows by a higher power than before, without its text where that is cited already."""
     function = None if line.is_of(info) else line.function
     if line.is_new and not function and info.change is Change.AFFECTED:  # its text is the same: a condition of the preprocessor
         return claim("line-compiled-anew", line=line.line, text=line.text, head=line.head_says)
     says = {"base": line.base_says, "head": line.head_says}
-    return claim("steeper-line", new=line.is_new, line=line.line, function=function, text=line.text, **says)
+    return claim("steeper-line", new=line.is_new, line=line.line, function=function, text=None if is_cited else line.text, **says)

@@ -53,7 +53,7 @@ WORDINGS: Mapping[str, Wording] = {
     "calls-it": "calls it",
     "calls-more": "each call of `{caller}` calls `{function}` {head:often}, {base:often} before{entering}{lines}",
     "changed": "`{function}` changed",
-    "class-change": "its cost was {base} in {feature:?{feature}|its inputs} and is now {head}{work:?: {work}}{lines}",
+    "class-change": "{work:?{work}|its cost was {base} in {feature:?{feature}|its inputs} and is now {head}}{lines}",
     "counter-grew": _counter_grew,
     "dearer-calls": "through it {to} is called {head:often} in a run, {base:often} before, calls that cost more each{lines}",
     "dearer-instructions": "dearer instructions in what changed{lines}, machine",
@@ -79,7 +79,7 @@ WORDINGS: Mapping[str, Wording] = {
     "others-call-more": _others_call_more,
     "returned-values": "it returns other values, with which {to} {works}{lines}",
     "shared-data": "it writes {through}, which {to} reads, and that is slower{lines}",
-    "steeper-line": "{new:?new }line {line}{function:? of `{function}`}, {text:code}, runs {head} times{base:?, {base} before}",
+    "steeper-line": "{new:?new }line {line}{function:? of `{function}`}{text:?, {text:code},} runs {head} times{base:?, {base} before}",
     "takes-longer": "{ratio:?{alone:?without what the probed callees take, }a call takes {ratio:ratio} as long at equal inputs"
     "|its calls take longer}{lines}",
     "time-only": "its time grew and nothing that was counted did: {suspects}, layout or I/O",

@@ -94,18 +94,20 @@ WORDINGS: Mapping[str, Wording] = {
         "runs of {points:three} on {side} left processes ({names:three}) that were ended; their CPU time until then, {cpu_ns:duration} at "
         "most, counts as the runs'"
     ),
-    "tasks-hardly-met": "{hardly_met}; let nothing else run beside it, or have several CPUs free",
+    "tasks-hardly-met": "{hardly_met}; let nothing else run, or have several CPUs free",
     "slower-beside": "slower all the same, in a program that is faster as a whole: {guilty}",
     "slow-runs-unseen": _slow_runs_unseen,
     "waiting-grown": _waiting_grown,
-    "unattributed": "`{name}` is slower, and no change that perfdiff sees explains it: machine, layout or I/O.",
+    "unattributed": "`{name}` takes {ns:duration} longer in one run of each point, itself or in what it calls, and no change explains it: "
+    "machine, layout or I/O",
     "locks-held-longer": _locks_held_longer,
     "workload-grown": _workload_grown,
     "machines-disagree": "machines disagree: {found:three}",
     "ways-apart": _ways_apart,
     "layout-decides": (
-        "the builds as they are: head takes {ratio:ratio} the {cost} of base at {point} ({pairs} pairs); in {layouts} layouts of the same "
-        "code that is {mean:ratio} in the mean, and {low:ratio} to {high:ratio} in eight of ten: the place of code in memory makes that"
+        "the builds as they are mislead: in them head takes {ratio:ratio} the {cost} of base at {point} ({pairs} pairs), in {layouts} "
+        "layouts of the same code {mean:ratio} in the mean (eight of ten between {low:ratio} and {high:ratio}): the place of code in "
+        "memory makes that"
     ),
     "probed-otherwise": (
         "on {side} runs at {point} take {probed_ns:duration} of CPU time with probes and {plain_ns:duration} without: beside probes the "

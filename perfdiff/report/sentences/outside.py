@@ -14,7 +14,7 @@ WORDINGS: Mapping[str, Wording] = {
     "calls-outside": f"calls `{{name}}` {{head:often}} a call at {{at}}, {_BEFORE}"
     f"{{is_all:?, nearly all of its time|{_EACH}}}{{in_run}}{{others:run-on}}",
     "and-calls": f", and `{{name}}` {{head:often}}, {_BEFORE}",
-    "in-one-run": " (in one run {head:count} and {base:count})",
+    "in-one-run": " (in one run {head:count}, {base:?{base:count}|none} before)",
     "asks": f"sends {{per_element:?{{requests:?a request|a query}} per element|more {_SENT}}}: "
     f"{_SENT} a call: {{base:count}} → {{head:count}} at {{at}} ({{through:?through `{{through}}`, }}`{{name}}`){_EACH}{{in_run}}",
     "enters-kernel": "; through it `{name}` is called {head:often} in one run of {at}, {base:often} before, each time a call of the kernel",

@@ -47,8 +47,9 @@ def _excluded(facts: Facts) -> str:
 
 
 def _files_differ(facts: Facts) -> str:
-    differ = "differs" if len(facts["names"]) == 1 else "differ"
-    return f"{few(quoted(facts['names']))}, which runs open or ask after, {differ} between base and head"
+    one_file = len(facts["names"]) == 1
+    files, differ = ("the file ", "differs") if one_file else ("the files ", "differ")
+    return f"{files}{few(quoted(facts['names']))}, which runs use, {differ} between base and head"
 
 
 def _none_slower(facts: Facts) -> str:
@@ -185,8 +186,8 @@ WORDINGS: Mapping[str, Wording] = {
     ),
     "uncompared-submodule": "{names:few} has changes that are in no commit, and were not compared: commit them in the submodule",
     "tasks-apart": (
-        "threads or processes of {points:three} had {ran:significant} of the {wanted:significant} CPUs that they could use at the same "
-        "time, so that what they wait for each other, for locks or lines of the cache, is not excluded: a quieter machine would tell"
+        "threads or processes of {points:three} could have used {wanted:significant} CPUs at the same time and got {ran:significant}, so "
+        "that waiting for each other, for locks or lines of the cache, may not have shown: a quieter machine would tell"
     ),
     "fewer-tasks": (
         "of the tasks that {point} has, {head:significant} could work at a time in head and {base:significant} in base, where other work "
