@@ -22,12 +22,13 @@ _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include the
 
 PLAIN, PROBED, SURVEYED, COUNTED = "plain", "probed", "surveyed", "counted"
 PLACED, PLACED_IN_THREADS = "placed", "placed in threads"
+UNTOUCHED = "untouched"
 
 
 class Build:
     """What all compiler calls of a build share: `kind` is what it adds to them, `header` and `runtime` are empty in a plain one.
 
-    A placed one has no header.
+    A placed one has no header, nor has one of units that stay `untouched` in a variant.
     """
 
     def __init__(self, folder: str, tree: str, header: str, runtime: str, kind: str) -> None:
