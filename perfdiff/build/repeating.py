@@ -94,7 +94,8 @@ def write_order(folder: Path, order: RepeatOrder) -> None:
 def main(folder: Path) -> int:
     """Make the variant; return the exit status of the step that failed, or 0."""
     content: dict[str, Any] = json.loads((folder / ORDER).read_text(encoding="utf-8"))
-    order = RepeatOrder(**{name: tuple(value) if isinstance(value, list) else value for name, value in content.items()})
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+    order = RepeatOrder(**fields)
     plain, tree = Path(order.plain), folder.parent / "source"
     recipe = read_recipe(plain, moved=_names(plain, tree))
     with temporary.folder() as room:
