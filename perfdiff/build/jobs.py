@@ -248,7 +248,19 @@ def _order(kind: FlagKind, plain: Plain, origin: Path, changed: tuple[str, ...])
         is_aligned=not is_placed,
         line_files=tuple(plain.line_files or ()),
         used=tuple(sorted(plain.used)),
+        optimised=_optimised_by_the_linker(kind, plain),
     )
+
+
+def _optimised_by_the_linker(kind: FlagKind, plain: Plain) -> tuple[str, ...] | None:
+    """Return the files whose units a variant leaves to the linker where the project does, None for all.
+
+    Counts are of the program as it is optimised, and compile all units in any case. Calls are timed where what either side has probes in is
+    optimised together. What is called, and which lines run, hangs on no optimisation.
+    """
+    if kind is FlagKind.COUNTED:
+        return None
+    return tuple(sorted(plain.probed)) if kind is FlagKind.PROBED else ()
 
 
 def name(request: BuildRequest) -> str:

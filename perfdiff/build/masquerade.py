@@ -51,13 +51,15 @@ class Plain:
     """The plain builds, whose objects serve where nothing is added to a unit: the masquerade's folders of this side's and the other's.
 
     Where there is no `other`, all units are compiled. `line_files` are the names of the files whose lines a placed build counts, None for
-    all. `used` are the files of this side's tree that runs use of all that was built, none where that is not known.
+    all. `used` are the files of this side's tree that runs use of all that was built, none where that is not known. `probed` are the files
+    of either side that carry probes.
     """
 
     folder: Path
     other: Path | None
     line_files: Collection[str] | None = None
     used: frozenset[str] = frozenset()
+    probed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +134,10 @@ def set_up_masquerade(  # noqa: PLR0913, PLR0917 (what a build is made in, and o
         _write_plain(folder, flags.plain.folder, flags.plain.other, flags.plain.line_files)
     for module in _MODULES:
         _lay_out(module, folder)
-    added = [flags.header or "", flags.runtime, flags.kind] if flags else ["", "", calls.PLAIN]
+    added = (str(flags.header or ""), str(flags.runtime), flags.kind) if flags else ("", "", calls.PLAIN)
     for name in (*compilers.on_path(environment), *compilers.archivers_on_path(environment)):
-        words = [sys.executable, "-I", "-S", "-c", _START, name, folder, tree.resolve(), *added]
         stand_in = stand_ins / name
-        stand_in.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(str(word) for word in words)} "$@"\n'))
+        stand_in.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(_standing_in(name, folder, tree, *added))} "$@"\n'))
         stand_in.chmod(0o755)
     for name in _READERS:
         if real := shutil.which(name, path=environment.get("PATH", os.defpath)):
@@ -145,6 +146,15 @@ def set_up_masquerade(  # noqa: PLR0913, PLR0917 (what a build is made in, and o
     path = os.pathsep.join([str(stand_ins), *filter(None, [environment.get("PATH", "")])])
     chosen = {name: _by_name(environment[name], stand_ins) for name in compilers.VARIABLES if environment.get(name)}
     return Masquerade(folder, {**environment, **chosen, "PATH": path})
+
+
+def untouched(name: str, folder: Path, tree: Path) -> list[str]:
+    """Return the words that stand in for a compiler where a unit of a variant is compiled with nothing but an alignment added to it."""
+    return _standing_in(name, folder, tree, "", "", calls.UNTOUCHED)
+
+
+def _standing_in(name: str, folder: Path, tree: Path, *added: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", _START, name, str(folder), str(tree.resolve()), *added]
 
 
 def _write_plain(folder: Path, plain: Path, other: Path, line_files: Collection[str] | None) -> None:

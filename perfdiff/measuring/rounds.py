@@ -203,10 +203,12 @@ class Rounds:
     def choose(self) -> None:
         """Survey all functions, and choose those that are counted and timed."""
         points, plain = self.bench.points, [run for run in self.runs if run.phase is Phase.PLAIN]
-        far: tuple[EndToEnd, ...] = ()
+        far, slower = tuple[EndToEnd, ...](), frozenset[int]()
         if len(self.bench.sides) > 1 and not self.bench.request.wants_calls:
             limit_s = min(longruns.AFFORDED * self.budget_s, self.bench.request.deadline.left_s)
-            self._calls.long = longruns.spared(points, plain, self._pairs.judged(plain).slower, limit_s, FIRST_LOOK)
+            ends = self._pairs.judged(plain).slower
+            slower = frozenset(end.point.id for end in ends)
+            self._calls.long = longruns.spared(points, plain, ends, limit_s, FIRST_LOOK)
             far = self._pairs.slower_by_far(plain)
         self._require_time(FEWEST_TO_CHOOSE, "that choose functions and count them")
         afforded = [point for point in points if point not in self._calls.long]
@@ -214,7 +216,7 @@ class Rounds:
             longruns.beyond_need(afforded, plain, far, FIRST_LOOK, sizes) if far else ()
             for sizes in (longruns.TIMED_SIZES, longruns.COUNTED_SIZES)
         )
-        places = SurveyPoints(afforded, untimed)
+        places = SurveyPoints(afforded, untimed, slower)
         self.site, timed_at = surveyed(self.bench, self.site, places, plain)
         self._calls.long = tuple(point for point in self.bench.points if point not in timed_at)
         self.notes += longruns.note(self._calls.long, plain)

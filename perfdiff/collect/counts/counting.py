@@ -57,6 +57,11 @@ def plain_s(points: Sequence[Point], runs: Sequence[Run]) -> float:
     return sum(_took_ns(points, runs).values()) / 1e9
 
 
+def plain_s_by_point(points: Sequence[Point], runs: Sequence[Run], sides: int) -> dict[int, float]:
+    """Return how many seconds plain runs of so many sides take, one after the other, by point."""
+    return {point: sides * ns / 1e9 for point, ns in _took_ns(points, runs).items()}
+
+
 def share(some: Sequence[Point], points: Sequence[Point], runs: Sequence[Run]) -> float:
     """Return what part of a plain run of all `points` runs of `some` take."""
     took_ns = _took_ns(points, runs)
