@@ -262,7 +262,7 @@ class Suites:
         except (OSError, ValueError, KeyError, TypeError) as error:
             by_hand = self._lists(config, side, file, {}).by_hand
             raise WorkloadError(
-                f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); {by_hand}",
+                f"'{config.command}' did not list the benchmarks of {config.name} in {side} ({error}); {by_hand}",
                 slug="no-benchmarks",
             ) from error
         finally:
