@@ -107,7 +107,7 @@ class ServiceConfig:
 
     @property
     def has_own_place(self) -> bool:
-        """Return whether it is where it is told to be, so that there may be two of it at the same time."""
+        """Return whether its texts name `{port}` or `{folder}`, so that two instances may run at the same time."""
         return any(f"{{{place}}}" in text for text in self.starting for place in (PORT, FOLDER))
 
     @property
@@ -377,7 +377,7 @@ class Config:
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Return all that is run, as it is configured."""
+        """Return all configured commands: of the build, the workloads and the services."""
         of_workloads = (command for workload in self.workloads for command in workload.commands)
         return (self.build.command, *of_workloads, *(text for service in self.services for text in service.commands))
 

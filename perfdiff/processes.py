@@ -104,7 +104,7 @@ def adopting() -> Iterator[None]:
 
 
 def children() -> frozenset[int]:
-    """Return the processes whose parent is this one."""
+    """Return the ids of this process's children."""
     return _children()
 
 

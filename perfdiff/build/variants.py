@@ -39,7 +39,7 @@ _KEYED = (
 
 @dataclass(frozen=True, slots=True)
 class Instrumentation:
-    """What turns the plain build into another one.
+    """The changes that make another variant of the plain build.
 
     `insert` writes the probes into the sources of a fresh tree (its root is given) and returns the header that is included ahead of
     every translation unit; it is None where nothing is inserted. `digest` stands for the text it will insert. `runtime` is a folder with

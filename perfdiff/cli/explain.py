@@ -73,7 +73,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 
 def explanation(outcome: Outcome, function: str) -> str:
-    """Return what is known of all functions that `function` names; raise `UsageError` where it names none."""
+    """Return the sections of all functions that `function` names; raise UsageError if it names none."""
     from perfdiff.report import wording
     from perfdiff.report.explain import explain as section_of
 

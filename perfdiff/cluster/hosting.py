@@ -79,12 +79,12 @@ def asked(opened: tuple[Hosted, Answer | Question], request: protocol.Request | 
 
 
 def handed(opened: tuple[Hosted, Answer | Question], parcel: Parcel | None) -> Answer | Question:
-    """Return what a station answers that gets a build of another worker, None where there is none after all."""
+    """Hand a station the build of another worker, or None if that failed, and return its answer."""
     return opened[0].ask(Handed(parcel))
 
 
 def fetched(parcel: Parcel | None) -> Parcel | None:
-    """Return a build of another worker, which is here then."""
+    """Return a build of another worker: as a task's argument it has been transferred to this one."""
     return parcel
 
 

@@ -16,7 +16,7 @@ from perfdiff.languages.installed import installed
 
 
 def taken(values: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Return the values of a workload with its suite, if it has one, as such; raise ConfigError where it says twice what is run."""
+    """Return a workload's keys with its suite under `suite`, if it has one; raise ConfigError if it says twice what is run."""
     kinds = [kind for kind in frameworks() if kind in values]
     if not kinds:
         return dict(values)

@@ -375,7 +375,7 @@ class Language(Protocol):
         return ()
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return what else a reader must know of how two builds differ, such as versions of what they use."""
+        """Return notes on other differences of two builds, such as versions of what they use."""
         return ()
 
     def absent(self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:

@@ -76,7 +76,7 @@ class Bench:
 
     @property
     def workshop(self) -> Workshop:
-        """Return where all sides are built."""
+        """Return the workshop that builds both sides."""
         return Workshop(
             pins={side: self.pins.base if side is Side.BASE else self.pins.head for side in self.sides},
             config=self.request.config.build,

@@ -49,7 +49,7 @@ class Entity:
 
 
 def function_entity(name: str) -> Entity:
-    """Return a function as what others depend on."""
+    """Return the entity by which others depend on a function."""
     return Entity(EntityKind.FUNCTION, "function", name)
 
 

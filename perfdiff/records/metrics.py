@@ -28,7 +28,7 @@ class Metric:
 
     @property
     def says(self) -> str:
-        """Return what it is, in words."""
+        """Return the name of the metric in words, such as `time, callees included`."""
         return f"{self.counts}, without probed callees'" if self.own else self.counts
 
 

@@ -83,7 +83,7 @@ class ProbePlan:
 
     @classmethod
     def calls(cls) -> ProbePlan:
-        """Count calls, and who makes them."""
+        """Return a plan that counts calls by caller."""
         return cls(Mode.COUNT)
 
     @classmethod

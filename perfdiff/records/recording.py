@@ -49,9 +49,9 @@ Cells = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class ProbeCallCosts:
-    """What one probed call cost beyond its function, as its caller sees it and (`inner`) between its own time stamps; ns.
+    """The probes' own cost of one call in ns: all that its caller sees, and (`inner`) the part between its own time stamps.
 
-    They were taken off all times already.
+    All times of the recording have had them subtracted.
     """
 
     counted_ns: float

@@ -97,7 +97,7 @@ class _Block:
 
 @dataclass(slots=True)
 class Contents:
-    """What the blocks hold, as it is collected."""
+    """The contents of a recording's blocks while they are read, one block after the other."""
 
     totals: dict[tuple[int, int], np.void] = field(default_factory=dict)  # by probe and thread, as `totals_layout` has them
     edges: list[npt.NDArray[np.void]] = field(default_factory=list)

@@ -136,7 +136,7 @@ def _table(data: bytes) -> Any:
 
 
 def content(folder: Folder, name: str) -> bytes:
-    """Return a file as it was written; raise RecordingError where it is not that any more."""
+    """Return the bytes of a file; raise RecordingError if they are not those that were written."""
     try:
         data = bounds.content(folder / name)
     except OSError as error:

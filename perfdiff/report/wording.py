@@ -273,7 +273,7 @@ def both_costs(finding: MetricFinding) -> tuple[float | None, float | None]:
 
 
 def cost_at(finding: MetricFinding) -> str:
-    """Return which calls have the costs of `both_costs`, "" where these are typical ones."""
+    """Return the inputs at which calls have the costs of `both_costs`, "" if these are typical calls."""
     if finding.typical is not None and finding.ratio is not None:
         return finding.typical_at
     prediction = telling(finding)

@@ -41,7 +41,7 @@ class Lever:
 
 @dataclass(frozen=True, slots=True)
 class CalleeShare:
-    """A function that another one calls so often in each of its own calls, and the share of its time that goes there."""
+    """A callee: how often each call of its caller calls it, and the share of the caller's time that it takes."""
 
     function: str
     calls: float

@@ -28,7 +28,7 @@ _SHOWN_LINES = 2  # of a function's text that make a call
 
 
 def queries(departures: Sequence[Departure]) -> tuple[Departure, ...]:
-    """Return what is sent more often to other processes, such as databases."""
+    """Return the calls that send requests to other processes, such as databases, and that grew in number."""
     return _sent(departure for departure in departures if departure.grew and departure.is_query)
 
 

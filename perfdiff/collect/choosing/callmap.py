@@ -20,7 +20,7 @@ _NOTHING = -1  # the place of no entry
 
 @dataclass(frozen=True, slots=True)
 class KnownCase:
-    """What a case called; of one that ran with others, what all of them did, so that it `is_bound` alone by it."""
+    """What a case called. If it ran together with others, `calls` are those of all of them, and `is_bound` says that it called no more."""
 
     calls: Calls
     is_bound: bool
@@ -87,7 +87,7 @@ class CallMap:
         self._gained.append((names, self._entry(calls, is_bound=len(names) > 1)))
 
     def keep_apart(self, cases: Mapping[str, Calls], before: Calls) -> None:
-        """Keep what each case of one run called, and what was called in its process before all of them."""
+        """Keep the calls of each case of one run, and the calls that its process made before the first case."""
         place = self._keep_before(before)
         self._gained += [((case,), self._entry(calls, before=place)) for case, calls in cases.items()]
 

@@ -121,7 +121,7 @@ class ForkServer:
         return RunEnd(int(status), float(cpu_s) * 1e9, float(rss_kib) * 1024.0)
 
     def close(self) -> None:
-        """End it, and what it left."""
+        """End the server, and remove the files that it left."""
         self._stack.close()
 
     def _is_own(self, path: Path) -> bool:

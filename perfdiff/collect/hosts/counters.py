@@ -141,7 +141,7 @@ def usual() -> tuple[str, ...]:
 
 
 def attempt(events: Sequence[str]) -> tuple[EventTrial, ...]:
-    """Try each event, in this order: those of the kernel by asking it, which needs no libpapi, all others by that."""
+    """Try each event, and return the outcomes in the same order; events of the kernel need no libpapi, all others do."""
     of_kernel = {event: _of_kernel(event) for event in events if event in KERNEL_EVENTS}
     others = iter(_by_papi([event for event in events if event not in KERNEL_EVENTS]))
     return tuple(of_kernel.get(event) or next(others) for event in events)

@@ -83,7 +83,7 @@ def counted_block(points: Sequence[Point], block: int, seed: int, sides: Sequenc
 
 
 def pairs(slots: Sequence[Slot]) -> list[Sequence[Slot]]:
-    """Return the slots of all sides that follow each other at one point in one phase, as they were put together."""
+    """Return the slots grouped by phase, point and block, in their order: each group is one pair."""
     return [list(group) for _, group in itertools.groupby(slots, key=lambda slot: (slot.phase, slot.point.id, slot.block))]
 
 

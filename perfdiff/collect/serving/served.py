@@ -54,17 +54,17 @@ class Service:
 
     @property
     def reached(self) -> Mapping[str, str]:
-        """Return its places as others find them: behind a proxy, where there is one."""
+        """Return the service's port and folder as workloads reach them: through its proxy, if it has one."""
         return {**self.places, PORT: str(self.proxy.port)} if self.proxy else self.places
 
     @property
     def is_alive(self) -> bool:
-        """Return whether some process of it has not ended."""
+        """Return whether some process of the service still runs."""
         return processes.is_alive(self.process.pid, self.mark)
 
     @property
     def family(self) -> frozenset[int]:
-        """Return its processes."""
+        """Return the ids of the service's processes."""
         return processes.family(self.process.pid, self.mark)
 
     @property

@@ -82,7 +82,7 @@ class Java(Language):
         return (f"{machine.name} {home.release} ({'; '.join(filter(None, takes))})", *libraries)
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return which libraries of others differ."""
+        """Return notes on libraries of others whose versions differ."""
         return tuple(change.note for change in self._changes(base, head))
 
     def same_code(

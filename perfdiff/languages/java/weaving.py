@@ -44,7 +44,7 @@ class ProbedMethod:
 
     @property
     def request(self) -> bytes:
-        """Return it as the loom reads it."""
+        """Return the method as bytes in the format that the Java program `Loom` reads."""
         texts = b"".join(sized(text.encode(errors="surrogatepass")) for text in (self.says, *self.linkage.split()))
         reads = listed(_NUMBER.pack(is_floating) + sized(expression.encode()) for expression, is_floating in self.reads)
         watches = listed(_NUMBER.pack(jump) + _NUMBER.pack(is_taken) for jump, is_taken in self.watches)

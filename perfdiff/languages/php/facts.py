@@ -95,7 +95,7 @@ class PhpClassFacts:
 
 @dataclass(frozen=True, slots=True)
 class ImportFacts:
-    """A name that `use` binds somewhere in a file, or what is declared for all of it."""
+    """A name that a `use` statement binds, or a declaration that holds for the whole file."""
 
     key: str
     entity: Entity

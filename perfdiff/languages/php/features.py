@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class PhpInputs:
-    """What a function is given: its parameters, and what its body names.
+    """The inputs of a function: its parameters, and the names in its body.
 
     `unset` tells that the object has no properties yet when the call begins, `has_object` that there is one.
     """

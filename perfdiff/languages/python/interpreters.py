@@ -22,7 +22,7 @@ _DESCRIBING = Path(__file__).parent / "scripts" / "describing.py"
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A CPython, as it says itself.
+    """A CPython interpreter, as it describes itself.
 
     `executable` is that of the installation, also where a virtual environment's was named. `site_packages` is where a virtual
     environment of it has its packages, relative to the environment. `own_packages` are the folders in which the interpreter that was

@@ -47,7 +47,7 @@ class FuzzTarget:
 
     @property
     def name(self) -> str:
-        """Return what it is called by."""
+        """Return the name of the target: that of its source without the suffix."""
         return Path(self.source).stem
 
 
@@ -60,7 +60,7 @@ class FuzzTargets(Framework):
     is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield all targets, where one of them has seeds."""
+        """Yield "", which means all targets, if one of them has seeds."""
         there = folders(project)
         if any(seeds.seeds(project, source, there) for source in _sources(project, there)[:MOST_TARGETS]):
             yield ""

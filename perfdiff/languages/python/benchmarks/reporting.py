@@ -81,7 +81,7 @@ class Report:
         self._write({"failure": [name, why]})
 
     def end(self) -> None:
-        """Tell that all was tried."""
+        """Write that all benchmarks were tried."""
         self._write({"ended": True})
 
     def _write(self, step: Mapping[str, object]) -> None:
