@@ -102,7 +102,7 @@ class ServiceConfig:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Return the names of its places that others may use."""
+        """Return the names of the places, such as `port`, that workloads and other services may use."""
         return (PORT, *self.ports, FOLDER)
 
     @property
@@ -112,7 +112,7 @@ class ServiceConfig:
 
     @property
     def starting(self) -> tuple[str, ...]:
-        """Return the texts that starting it uses, all of which may have places."""
+        """Return the texts that are used to start the service and may have places such as `{port}`."""
         ready = (self.ready, self.ready_line, self.ready_command)
         return tuple(text for text in (self.command, self.install, *ready, *self.environment.values()) if text)
 
@@ -222,7 +222,7 @@ class WorkloadConfig:
 
 @dataclass(frozen=True, slots=True)
 class ProbeConfig:
-    """`[probes]`: what may be probed and what it may cost."""
+    """`[probes]`: which functions may be probed, and what that may cost."""
 
     overhead: float = 0.02  # share of CPU time that probes may add
     exclude: tuple[str, ...] = ()  # path patterns never probed

@@ -95,7 +95,7 @@ class Deadline:
         return self._is_measuring or self._has_measured
 
     def allows(self, seconds: float) -> bool:
-        """Return whether a step that takes so long ends in time; one that does not is left out."""
+        """Return whether a step of some seconds would end in time."""
         is_in_time = seconds <= self.left_s
         self.is_short = self.is_short or not is_in_time
         return is_in_time

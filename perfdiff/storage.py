@@ -242,7 +242,7 @@ def prune(cache: Path, *, max_age_s: float) -> int:
 
 
 def limit(cache: Path, most_bytes: float) -> None:
-    """Remove what was not used for longest until at most so many bytes are kept, as far as nobody uses it and it can be removed."""
+    """Remove entries of the cache, the least recently used first, until it has at most `most_bytes`; entries in use stay."""
     with contextlib.suppress(StoreError), BuildCache(cache) as builds:
         entries_by_use: list[tuple[float, int, str | Path]] = [(build.used, build.size_bytes, build.key) for build in builds.entries()]
         entries_by_use += [(path.lstat().st_mtime, size_bytes(path), path) for path in _disused(cache, math.inf)]

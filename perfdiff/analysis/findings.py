@@ -50,7 +50,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FiredRule:
-    """A rule of the judge that held: its name, and what it asks."""
+    """A rule of the judge that held: its name and its question."""
 
     name: str
     asks: str
@@ -299,7 +299,7 @@ class FunctionFinding:
 
     @property
     def order(self) -> tuple[bool, int, int]:
-        """Return its place among all: those of tests behind those of sources, but for slower ones, which go by rank."""
+        """Return a sort key: slower functions by rank, then the others, those of tests last."""
         return self.rank is None and is_of_tests(self.info.file), self.verdict.order, self.rank or 0
 
     @property

@@ -161,7 +161,7 @@ class BuildCache:
         return tuple(finished)
 
     def latest(self, most: int) -> tuple[Path, ...]:
-        """Return at most so many finished folders, the last used first."""
+        """Return at most `most` finished folders, the last used first."""
         return tuple(folder for _, folder in reversed(self._by_use()))[:most]
 
     def _by_use(self) -> list[tuple[float, Path]]:

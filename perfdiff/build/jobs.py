@@ -125,7 +125,7 @@ class Job:
         return not all(command.directory.resolve().is_relative_to(self.folder.resolve()) for command in commands)
 
     def finish(self, running_s: float) -> None:
-        """Do what is left when the command has ended well, and seal the build; it ran for so many seconds. Raise BuildError."""
+        """Finish and seal a build whose command has succeeded after `running_s` seconds; raise BuildError."""
         request, started, notes = self.request, time.monotonic(), list(self.notes)
         if request.workplace:
             notes += request.workplace.finish(self.folder, self.tree, self.place, self.variables)

@@ -77,7 +77,7 @@ class BuildRequest:
 
     @property
     def fuzz_targets(self) -> tuple[str, ...]:
-        """Return the fuzz targets that it links: all in builds that the choice among them asks for, which are made once."""
+        """Return the fuzz targets that the build links: all of them while targets are still being chosen."""
         chosen = self.config.chosen_targets
         return self.config.fuzz_targets if chosen is None or self.variant in _BEFORE_CHOICE else chosen
 

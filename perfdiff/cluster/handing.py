@@ -89,7 +89,7 @@ class Handing:
             self._there[who].refused += 1
 
     def heard(self, who: str, busy: Collection[str], *, is_patient: bool) -> list[Given]:
-        """Return who gets what now that a worker has answered, or asks: it makes nothing at this moment."""
+        """Return which builds go to whom now that a worker has answered or asked, and makes nothing."""
         if who in self._there:
             self._there[who].makes = None
         waited = [seeker for seeker in self._waiting if seeker[2] == who]

@@ -97,13 +97,13 @@ class Posts(Generic[T]):
         return f"{post.name or post.worker.name}{self._handing.told(post.worker.address)}"
 
     def ask_all(self, request: protocol.Request) -> Iterator[tuple[Post[T], Answer]]:
-        """Yield what each station answers, in the order in which they do; those that fail are left out."""
+        """Send a request to all stations, and yield their answers as they come; stations that fail are left out."""
         yield from self._collected({self.ask(post, request): post for post in self.here})
 
     def answered(
         self, give: Callable[[Post[T]], protocol.Request | None], *, leaving_out: bool = True
     ) -> Iterator[tuple[Post[T], Answer | None]]:
-        """Give each post that is free something to do, as long as there is any, and yield it with its answer; None where it is gone.
+        """Give each free post the request that `give` returns, and yield the posts with their answers, None for one that was lost.
 
         `give` sets what the post does now, which whoever takes the answer takes away. With `leaving_out` a post that fails is left out.
         """

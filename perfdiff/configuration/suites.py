@@ -70,7 +70,7 @@ def by_language(workloads: Sequence[WorkloadConfig]) -> tuple[tuple[WorkloadConf
 
 
 def with_command(workload: WorkloadConfig, project: Path) -> WorkloadConfig:
-    """Return a workload whose command lists what is in its suite; raise ConfigError where there is no such suite."""
+    """Return a workload with the command that lists its suite's cases; raise ConfigError if the project has no such suite."""
     if workload.suite is None:
         return workload
     return replace(workload, command=frameworks()[workload.suite.kind].framework.command(project, workload.suite, workload))

@@ -54,7 +54,7 @@ class PairedRun:
 
     @property
     def seems_slower(self) -> bool:
-        """Return whether head takes so much more CPU time that it is worth asking again."""
+        """Return whether head takes enough more CPU time to be worth further runs."""
         base, head = self.cpu_ns[Side.BASE], self.cpu_ns[Side.HEAD]
         return head - base > LEAST_EXTRA_NS and head > LEAST_SLOWDOWN * base
 
@@ -137,7 +137,7 @@ class CorpusEntry:
         return max(self.ratio, self.slowdown)
 
     def is_told_by_lines(self, least: float) -> bool:
-        """Return whether lines show a ratio of at least so much, and half of what CPU time shows, by its logarithm."""
+        """Return whether lines show a ratio of at least `least`, and by its logarithm at least half of the ratio of CPU times."""
         return self.ratio >= least and self.ratio**2 >= self.slowdown
 
     @property

@@ -125,7 +125,7 @@ def limit_s() -> float:
 
 
 def longest_s(usual: float) -> float:
-    """Return how many seconds one benchmark may take, as `usual` where nobody says it."""
+    """Return how many seconds one benchmark may take: as the environment says, else `usual`."""
     return float(os.environ.get(LONGEST_S, usual))
 
 

@@ -37,7 +37,7 @@ class Packs:
 
     @property
     def workplace(self) -> Workplace | None:
-        """Return what all packs lay beside a tree, None where they lay nothing."""
+        """Return what the packs put beside a tree, None if they put nothing there."""
         wanted = [pack.workplace for pack in self._all if pack.workplace is not None]
         return _Workplaces(tuple(wanted)) if wanted else None
 

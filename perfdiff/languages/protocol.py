@@ -306,7 +306,7 @@ class Prepared:
 
 
 class Workplace(Protocol):
-    """What a language lays beside a tree before its build command runs there, such as an environment of its packages."""
+    """Something that a language puts beside a tree before the build command runs, such as an environment with packages."""
 
     @property
     def identity(self) -> str:
@@ -328,7 +328,7 @@ class Workplace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProbeCosts:
-    """What a probe adds to a call, in ns: one that is timed with its inputs, one that is counted, one that passes without a look.
+    """The cost of a probe in ns: for a call that is timed with its inputs, one that is counted, and one that is skipped.
 
     `branch_ns` is what one outcome of a watched condition adds, `marked_ns` a counted call that leaves no entry on the shadow stack, but a
     mark at its frame; infinity where calls have no frame on the C stack.

@@ -76,7 +76,7 @@ class Buffered:
         return b"".join(parts)[:-1].removesuffix(b"\r")
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Yield so many bytes; raise AnswerError where they end before."""
+        """Yield `size` bytes in pieces; raise AnswerError if the answer ends before."""
         while size:
             self._fill()
             piece = self._taken(min(self._place + size, len(self._data)))

@@ -37,7 +37,7 @@ FEWEST_TO_CHOOSE = 1 + 1 + counting.LEAST_ROUNDS  # one that counts calls, one t
 
 @dataclass(slots=True)
 class Rounds:
-    """All runs of one comparison, and what they recorded; each kind of round adds its own."""
+    """The runs of one comparison and their recordings, which each round extends."""
 
     bench: Bench
     site: Site

@@ -98,7 +98,7 @@ class Forecast:
         return low, high
 
     def times(self, factor: float) -> Forecast:
-        """Return the same with each draw so many times as large."""
+        """Return the forecast with each draw multiplied by `factor`."""
         return replace(self, draws=self.draws * factor, calls=self.calls * factor)
 
     def varied(self, deviation: float, rng: np.random.Generator) -> Forecast:

@@ -227,7 +227,7 @@ def decide(regime: Regime, setting: ContestSetting) -> TermChoice:
 
 
 def left_out(regime: Regime, terms: Sequence[Factors]) -> str | None:
-    """Return the feature that would pay most beside terms that are as many features' as one model has; None where there is none."""
+    """Return the feature that would improve a model most that has its full number of features already; None if none would."""
     used = tuple(dict.fromkeys(name for factors in terms for name, _ in factors))
     if len(used) < MAX_FEATURES or not regime.usable.keys() >= set(used):
         return None

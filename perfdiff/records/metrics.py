@@ -23,7 +23,7 @@ class Metric:
 
     @property
     def counts(self) -> str:
-        """Return what it counts, where it is clear whether callees are left out."""
+        """Return the metric's name without a word on whether callees are included."""
         return f"{self.what} executed" if self.executed else self.what
 
     @property

@@ -51,7 +51,7 @@ class PartFunction:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is known of a part besides its numbers. `id` is no other part's, `session` that of all parts that one command recorded.
+    """The description of a part. `id` is unique; `session` is shared by all parts that one command recorded.
 
     `tree` is the content of the revision, digested, `build` what it was compiled with. Times of day are those of the host's own clock;
     `elapsed_s` is by a clock that nobody sets. `cpu_s` is what the command took of a CPU meanwhile, as far as the kernel tells.
@@ -273,7 +273,7 @@ def _grouped(function: Ints, order: Ints) -> tuple[list[int], list[Ints]]:
 
 @dataclass(frozen=True, slots=True)
 class FinishedPart:
-    """A finished part on its host: where it lies, how large it is, and what decides whether it stays."""
+    """A finished part on its host: its folder, its size, the digest of its revision's tree, and when it began."""
 
     folder: Path
     bytes: int

@@ -76,7 +76,7 @@ class PlaceCounts:
 
     @property
     def known(self) -> Ints:
-        """Return the points (indices) that have all of their counts."""
+        """Return the indices of the points with a complete set of counts."""
         return np.setdiff1d(np.arange(len(self.points)), np.array(self.lost, dtype=np.int64))
 
     def at(self, points: Ints) -> PlaceCounts:

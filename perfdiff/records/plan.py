@@ -96,7 +96,7 @@ class ProbePlan:
         return replace(self, period=period, passing=passing, inner=inner, marked=marked)
 
     def sized(self, *, features: int, branches: int) -> ProbePlan:
-        """Return the entry for a probe with so many features and conditions."""
+        """Return the plan for a probe with a number of features and conditions."""
         return replace(self, features=features, branches=branches)
 
 

@@ -41,7 +41,7 @@ class Remote:
 
     @property
     def parent(self) -> Remote:
-        """Return the folder that it lies in."""
+        """Return the path of the folder above."""
         protocol, _, path = self.url.partition(_MARK)
         return Remote(f"{protocol}{_MARK}{path.rstrip('/').rpartition('/')[0]}")
 
@@ -75,7 +75,7 @@ class Remote:
             return bytes(system.cat_file(path))
 
     def write_file(self, source: Path) -> None:
-        """Copy a file of this machine there; raise OSError where that cannot be done."""
+        """Copy a local file to this path; raise OSError if that fails."""
         system, path = _opened(self.url)
         with _as_os_errors(self.url):
             # Where paths begin with a bucket, folders are parts of names, and who makes one makes the bucket, too, which was misspelt.

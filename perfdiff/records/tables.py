@@ -111,7 +111,7 @@ def read_table(folder: Folder, name: str) -> Any:
 
 
 def header(table: Any) -> Any:
-    """Return what a table keeps beside its columns, None where that is nothing; raise ValueError where it is no JSON."""
+    """Return a table's metadata, parsed from JSON, None if it has none; raise ValueError if it is no JSON."""
     text = (table.schema.metadata or {}).get(HEADER)
     return None if text is None else bounds.parsed(text)
 

@@ -36,7 +36,7 @@ def answer(sweep: Sweep) -> str:
 
 
 def delay(delay_ms: float) -> str:
-    """Return a delay as people write it."""
+    """Return a delay with its unit, such as `2 ms`."""
     return f"{delay_ms:g} ms"
 
 

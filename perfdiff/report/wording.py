@@ -145,7 +145,7 @@ def calls(finding: FunctionFinding) -> str:
 
 
 def calls_a_request(finding: FunctionFinding, requests: int) -> str:
-    """Return `, 2 → 41 a request` of runs that send so many, "" where these send none."""
+    """Return `, 2 → 41 a request` for runs that send `requests`, "" if they send none."""
     if not requests:
         return ""
     per_request = (None if value is None else value / requests for value in (finding.calls_base, finding.calls_head))

@@ -48,7 +48,7 @@ def cited(file: str, lines: Sequence[Line], newly: tuple[str, ...] = (), are_gon
 
 
 def citing(cause: Cause, lines: Claim | None) -> Cause:
-    """Return a cause that cites lines behind what it tells."""
+    """Return a cause with cited source lines behind its words."""
     return replace(cause, says=claim("citing", says=cause.says, lines=lines)) if lines else cause
 
 

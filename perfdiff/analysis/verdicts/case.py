@@ -24,7 +24,7 @@ from perfdiff.records.schema import Floats, FunctionInfo
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A function with its comparisons, what they show, what its change costs, its counts, and the whole runs (`ends`, by point).
+    """The evidence on one function: comparisons, judgements, the cost of its change, counts, and the whole runs (`ends`, by point).
 
     `work` is what it executes more, by counts of runs as a whole, and `run_extra_ns` (points of the counted runs,) the least that all
     functions together execute more. `counted` are the sums of these runs, None where nothing was counted. `config` judges what all its

@@ -62,7 +62,7 @@ class ProgramFindings:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRule:
-    """One way to a verdict on a program: the rung it rests on, what it asks, and what it concludes, None where it does not hold."""
+    """A rule on a program: the rung that it rests on, the question that it asks, and its conclusion, None if it does not hold."""
 
     name: str
     verdict: Verdict

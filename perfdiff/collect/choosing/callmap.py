@@ -50,7 +50,7 @@ class CallMap:
 
     @classmethod
     def read(cls, file: Path, texts: Mapping[str, str]) -> CallMap:
-        """Return what a file keeps, nothing where there is none, or it is damaged."""
+        """Return the call map that a file holds, an empty one if the file is missing or damaged."""
         try:
             if file.stat().st_size <= _MOST_BYTES:
                 return cls(texts, msgspec.json.decode(file.read_bytes(), type=_KeptMap))
@@ -59,7 +59,7 @@ class CallMap:
         return cls(texts)
 
     def known(self, case: str) -> KnownCase | None:
-        """Return what a case calls, None where that is not known, or something of it is not as it was."""
+        """Return the calls of a case, None if they are not known, or if one of the functions has changed since."""
         number = self._kept.cases.get(case, -1)
         if not 0 <= number < len(self._kept.entries):
             return None

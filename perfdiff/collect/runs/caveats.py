@@ -138,7 +138,7 @@ def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
 
 
 def byte_code_left(left: Mapping[Side, Collection[str] | None]) -> tuple[Note, ...]:
-    """Tell of a side whose runs leave no byte code, where those of the other one do: `left` are its sources, None of no such."""
+    """Return a note if runs of one side leave no byte code while the other's do; `left` are the compiled modules, None if it imports none."""
     leaving = [(side, names) for side, names in left.items() if names]
     lacking = [side for side, names in left.items() if names is not None and not names]
     if len(leaving) != 1 or len(lacking) != 1:

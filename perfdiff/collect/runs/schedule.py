@@ -61,7 +61,7 @@ def whole_block(points: Sequence[Point], block: int, seed: int, *, may_link: boo
 
 
 def timed_blocks(points: Sequence[Point], runs: Mapping[int, int], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[list[Slot]]:
-    """Return all blocks of timed runs: a point is in as many of them as it has `runs`, by its id."""
+    """Return all blocks of timed runs; a point, by its id, is in as many blocks as `runs` says."""
     return [
         timed_block([point for point in points if runs[point.id] > block], block, seed, sides)
         for block in range(max(runs.values(), default=0))

@@ -47,7 +47,7 @@ class Turns:
         return min(lacking, key=lambda point: (pairs - self._begun[point.id]) * self.expected_s(point), default=None)
 
     def cheapest_short_of(self, pairs: int) -> tuple[Point, int]:
-        """Return the point with the shortest runs of a workload, and how many pairs all its points together lack of so many.
+        """Return a workload's point with the shortest runs, and how many pairs its points together lack if each is to have `pairs`.
 
         The workload is the one that has them soonest of those that lack some.
         """

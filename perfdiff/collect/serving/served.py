@@ -101,7 +101,7 @@ class Served:
         return tuple(process for service in self.services for process in sorted(service.family))
 
     def spent(self, execution: Execution, before_ns: float) -> Execution:
-        """Return a run with what services did in it, which had spent so much CPU time before; raise WorkloadError."""
+        """Return a run with the CPU time of its services, less what they had spent before it; raise WorkloadError."""
         exchanges = self.exchanges()
         for service in self.services:
             if not service.is_alive:

@@ -15,7 +15,7 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """What a call shows to the program that makes it."""
+    """What a system call reveals to the program: a content, a list of names, or whether a file is there."""
 
     OPEN = auto()  # a file's content
     LIST = auto()  # the names in a folder

@@ -62,7 +62,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class PlacedClass:
-    """A class file that told something, and where it lies."""
+    """A parsed class file and its path."""
 
     place: str
     compiled: Class

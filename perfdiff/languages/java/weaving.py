@@ -123,7 +123,7 @@ def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], dept
 
 
 def listed(parts: Iterable[bytes]) -> bytes:
-    """Return parts behind their number, as our programs read them."""
+    """Return the number of parts and then the parts, in the format that our Java programs read."""
     parts = list(parts)
     return _NUMBER.pack(len(parts)) + b"".join(parts)
 

@@ -105,7 +105,7 @@ class ImportFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What one PHP file declares; `strict` where it declares strict types; `problem` says why it could not be parsed, if so."""
+    """The declarations of one PHP file; `strict`: it declares strict types; `problem`: why it could not be parsed, None if it was."""
 
     file: str
     functions: tuple[PhpFunctionFacts, ...]

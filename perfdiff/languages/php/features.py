@@ -35,7 +35,7 @@ _THIS = "$this"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as it is written: `$name`, the names of its types, its default (None where there is none)."""
+    """A parameter: `$name`, the names of its types, and its default, None if it has none."""
 
     name: str
     types: frozenset[str]

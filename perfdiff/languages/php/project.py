@@ -29,7 +29,7 @@ _SECTION = """\
 
 
 class PhpProject:
-    """How PHP projects are recognised. They run as they lie."""
+    """How PHP projects are recognised. They need no build."""
 
     leads = False
     needs_build = False

@@ -42,7 +42,7 @@ class Pytest(_ByWords):
     wanted = 'arguments of pytest, such as "tests/test_bench.py -k sort", or ""'
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield all tests, where some need pytest."""
+        """Yield "", which means all tests, if some test needs pytest."""
         if _is_python(project) and scanning.has_pytest_tests(project):
             yield ""
 
@@ -122,7 +122,7 @@ class Asv(Framework):
         return before + _driver(self.name, own.folder, suite.what, *own.variables)
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
-        """Return that both revisions run the checkout's benchmarks, as they do with asv, and what its environments require."""
+        """Return that both revisions run the checkout's benchmarks, as with asv, and the requirements of asv's environments."""
         suite = asv.find(project)
         if suite is None:
             return Needs()

@@ -43,7 +43,7 @@ class Interpreter:
 
     @property
     def headers(self) -> Path | None:
-        """Return the folder where its headers are, None where they are not installed."""
+        """Return the folder of the interpreter's headers, None if they are not installed."""
         return next((folder for folder in self.include if (folder / "Python.h").is_file()), None)
 
     @property

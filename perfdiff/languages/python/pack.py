@@ -92,7 +92,7 @@ class Python(Language):
         return (f"CPython {environment.release}", *(f"{name} {version}" for name, version in sorted(environment.versions.items())))
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return which packages of other projects differ."""
+        """Return notes on packages of other projects whose versions differ."""
         return tuple(change.note for change in self._changes(base, head))
 
     def absent(self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ KINDS = {
 
 
 def shown_side(findings: TrendFindings) -> Side:
-    """Return the side whose clusters a report shows: head where there is one."""
+    """Return the side whose clusters a report shows: head if there are two sides."""
     return Side.HEAD if Side.HEAD in findings.sides else Side.BASE
 
 
@@ -239,7 +239,7 @@ def exponent_difference(difference: GrowthDifference) -> str:
 
 
 def moved(findings: TrendFindings) -> Iterator[str]:
-    """Yield which places changed their cluster, the most costly first, from what to what."""
+    """Yield the places that changed their cluster, the most costly first, with both clusters."""
     for move in findings.moves[:_TOLD]:
         yield f"{where(move.place)} in {move.place.function}: {called(move.base)} → {called(move.head)}"
     more = len(findings.moves) - _TOLD

@@ -29,7 +29,7 @@ _PLACES = (CALLS.strip("{}"), CASES.strip("{}"))
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkName:
-    """A benchmark's name by its parts: the `family`, its arguments' names ("" where they have none), their values, and what else is set."""
+    """The parts of a benchmark's name: `family`, names of the arguments ("" if they have none), their values, further settings."""
 
     family: str
     arguments: tuple[str, ...]

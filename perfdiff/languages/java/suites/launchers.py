@@ -56,7 +56,7 @@ class Launcher:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the words that start it from within its folder, for this revision."""
+        """Return the command, as words, that starts the launcher in its folder for this revision."""
         return ("java", f"@{self.file}")
 
     @property
