@@ -138,7 +138,7 @@ def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
 
 
 def byte_code_left(left: Mapping[Side, Collection[str] | None]) -> tuple[Note, ...]:
-    """Return a note if runs of one side leave no byte code while the other's do; `left` are the compiled modules, None if it imports none."""
+    """Return a note if runs of one side alone leave no byte code; `left` are the compiled modules, None if it imports none."""
     leaving = [(side, names) for side, names in left.items() if names]
     lacking = [side for side, names in left.items() if names is not None and not names]
     if len(leaving) != 1 or len(lacking) != 1:
