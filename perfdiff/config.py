@@ -95,7 +95,7 @@ class ServiceConfig:
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """Return what must hold for it to be ready, of `TCP` and URLs."""
+        """Return the conditions of readiness that the network tells: `tcp`, or a URL."""
         if self.ready is None and (self.ready_line or self.ready_command):
             return ()
         return (self.ready or TCP,)
@@ -372,7 +372,7 @@ class Config:
 
     @property
     def budgeted(self) -> frozenset[str]:
-        """Return what budgets are about but for runs as a whole."""
+        """Return the functions that budgets name, without `run`."""
         return frozenset(budget.subject for budget in self.budgets) - {RUN, f"{RUN}.time"}
 
     @property

@@ -154,12 +154,12 @@ def _used(folder: Path) -> Path:
 
 
 def remember(cache: Path, repository: str, comparison: CachedComparison) -> None:
-    """Keep what was asked last of the repository of this name; raise OSError."""
+    """Store the last comparison of the repository of this name; raise OSError."""
     (cache / f"{_LAST}{repository}").write_text(json.dumps(codec.encode(comparison)), encoding="utf-8")
 
 
 def last(cache: Path, repository: str) -> CachedComparison | None:
-    """Return what was asked last of the repository of this name, None where that is not known."""
+    """Return the last comparison of the repository of this name, None if none is known."""
     try:
         return codec.decode(CachedComparison, bounds.parsed((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
     except (OSError, ValueError, RecordingError):

@@ -153,7 +153,7 @@ class BuildCache:
         return _is_finished(self._trees / key)
 
     def entries(self) -> tuple[CacheEntry, ...]:
-        """Return what is finished, the longest unused first."""
+        """Return the finished entries, the longest unused first."""
         finished = []
         for used, folder in self._by_use():
             with contextlib.suppress(OSError):

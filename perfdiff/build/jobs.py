@@ -83,7 +83,7 @@ class Job:
         return f"( {command}\n) && {shlex.join(words)}"
 
     def failure(self, status: int | None) -> BuildError:
-        """Return what is wrong with a build whose command ended with this status, None where its time was over."""
+        """Return the error of a build whose command ended with this status; None as status means that it ran out of time."""
         request, log = self.request, self.log
         where, failure = f"{request.side}{request.variant.build} ({name(request)})", read_failure(log, self.tree)
         command = request.config.command

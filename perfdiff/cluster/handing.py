@@ -46,7 +46,7 @@ class Handing:
     _waiting: list[tuple[str, str, str]] = field(default_factory=list)  # who, for which build, of whom
 
     def begin(self, shelves: Mapping[str, Shelf]) -> None:
-        """Take what workers have."""
+        """Note the builds that workers have at the start."""
         self._there = {who: _Worker(shelf.kind, set(shelf.keys)) for who, shelf in shelves.items()}
 
     def seek(self, who: str, key: str, busy: Collection[str], *, is_patient: bool) -> list[Given]:

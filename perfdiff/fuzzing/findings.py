@@ -37,7 +37,7 @@ class SlowInput:
 
     @property
     def verdict(self) -> Verdict:
-        """Return what whole runs say: head is slower, or they exclude that, or neither."""
+        """Return the verdict of whole runs: head is slower, that is excluded, or neither."""
         match self.run and self.run.standing:
             case PointStanding.SLOWER:
                 return Verdict.REGRESSION

@@ -64,11 +64,11 @@ class Oracle(Protocol):
 
     @property
     def comparison(self) -> PlaceComparison:
-        """Return what tells work of the two sides apart."""
+        """Return the comparison of the two sides' places, by which their work is told apart."""
         ...
 
     def trial(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
-        """Return what both sides do with the input of a family; what takes longer than `limit_s` hangs."""
+        """Run both sides on the input of a family, and return their counts and times; a run beyond `limit_s` counts as hanging."""
         ...
 
 

@@ -79,7 +79,7 @@ class SuiteListing:
 
     @classmethod
     def read(cls, text: str) -> SuiteListing:
-        """Return what a listing's JSON tells; raise ValueError, KeyError or TypeError where it is none."""
+        """Parse a listing's JSON; raise ValueError, KeyError or TypeError if it is none."""
         table = json.loads(text)
         benchmarks = {
             entry["name"]: Benchmark(

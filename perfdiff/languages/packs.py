@@ -43,7 +43,7 @@ class Packs:
 
     @property
     def identity(self) -> str:
-        """Return what measuring depends on because of the packs."""
+        """Return the part of an experiment's key that the packs determine."""
         return self.workplace.identity if self.workplace else ""
 
     @property
@@ -87,7 +87,7 @@ class Packs:
         return tuple(pair for pack in self._all for pair in pack.match(_of(pack, base), _of(pack, head)))
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
-        """Return what the programs of a build run on, with versions."""
+        """Return the interpreters and packages that a build's programs run on, with versions."""
         return tuple(name for pack in self._all for name in pack.runs_on(built))
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:

@@ -276,7 +276,7 @@ class PlaceReader(Protocol):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Return what is counted, by file, line and function; of a template each instance."""
+        """Return the counted places by file, line and function; each instance of a template is one."""
         ...
 
     @property
@@ -310,7 +310,7 @@ class Workplace(Protocol):
 
     @property
     def identity(self) -> str:
-        """Return what the result of a build depends on because of it, such as the version of an interpreter."""
+        """Return its part of a build's key, such as the version of an interpreter."""
         ...
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
@@ -371,7 +371,7 @@ class Language(Protocol):
         ...
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
-        """Return what the programs of a build run on, with versions: an interpreter, packages of other projects."""
+        """Return what a build's programs run on, with versions: the interpreter, and packages of other projects."""
         return ()
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
@@ -414,7 +414,7 @@ class Language(Protocol):
         return {}
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return what reads the counts of a placed build's lines, None where they cannot be counted."""
+        """Return the reader of a placed build's line counts, None if lines cannot be counted."""
         return None
 
 

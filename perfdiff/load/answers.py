@@ -84,7 +84,7 @@ class Buffered:
             yield piece
 
     def all(self) -> Iterator[bytes]:
-        """Yield what comes until the connection ends."""
+        """Yield the bytes that arrive until the connection ends."""
         piece = self._taken(len(self._data)) or self.incoming.receive(_PIECE)
         while piece:
             yield piece

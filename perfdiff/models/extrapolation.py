@@ -173,7 +173,7 @@ class CostModel:
 
 
 def learnt(annotation: Annotation, table: SampleTable) -> CostModel:
-    """Return what predicts by an annotation and the calls that it was fitted to."""
+    """Return a cost model from an annotation and the calls that it was fitted to."""
     rows = observe(table, annotation.metric)
     tolerance = NOISY if metric_of(annotation.metric).noisy else EXACT
     parts = []

@@ -190,7 +190,7 @@ def below(folder: Path) -> Iterator[Path]:
 
 
 def load(folder: Path) -> Part:
-    """Return what a part says of itself; raise RecordingError where it is damaged or of another version."""
+    """Return the description of a part; raise RecordingError if it is damaged or of another version."""
     try:
         document = bounds.parsed(bounds.content(folder / FILE).decode())
     except (OSError, ValueError) as error:

@@ -31,7 +31,7 @@ class Relay:
     notes: tuple[Note, ...] = ()
 
     def recorded(self, place: int) -> RecordedExperiment | str:
-        """Return what was recorded of a revision, or why there is nothing."""
+        """Return the recording of a revision, or why there is none."""
         return self.made[self.on[place], place]
 
     @property

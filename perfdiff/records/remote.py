@@ -69,7 +69,7 @@ class Remote:
             return False
 
     def read_bytes(self) -> bytes:
-        """Return what a file holds; raise OSError where it cannot be read."""
+        """Return the bytes of a file; raise OSError if it cannot be read."""
         system, path = _opened(self.url)
         with _as_os_errors(self.url):
             return bytes(system.cat_file(path))
@@ -109,7 +109,7 @@ Folder = Path | Remote
 
 
 def place(text: str | Path) -> Folder:
-    """Return what a text means: a URL, or a path of this machine."""
+    """Return the folder that a text names: a URL, or a path of this machine."""
     if isinstance(text, Path) or _MARK not in text:
         return Path(text)
     return Path(text.removeprefix(_LOCAL)) if text.startswith(_LOCAL) else Remote(text)

@@ -149,7 +149,7 @@ def content(folder: Folder, name: str) -> bytes:
 
 
 def unread(file: Folder, error: OSError) -> RecordingError:
-    """Return what it means that a file cannot be read: behind a URL it may be as it was written still."""
+    """Return the error for a file that cannot be read; behind a URL it need not be damaged."""
     if isinstance(file, Remote) and not isinstance(error, FileNotFoundError):
         return RecordingError(f"{file} cannot be read: {error.strerror or error}", slug="url-failed")
     return RecordingError(f"{file} is damaged: {error.strerror or 'it is missing'}", slug="damaged-recording")

@@ -25,7 +25,7 @@ def text(sweep: Sweep, *, width: int = 100, colour: bool = False) -> str:
 
 
 def answer(sweep: Sweep) -> str:
-    """Return what came of the sweep in a sentence or two."""
+    """Return the outcome of a sweep in one or two sentences."""
     first, last = sweep.steps[0], sweep.steps[-1]
     waits = len(sweep.sensitive)
     functions = wording.plural(len(sweep.sensitivities), "function")

@@ -62,12 +62,12 @@ def percent(share: float) -> str:
 
 
 def metric_says(metric: str) -> str:
-    """Return what a metric is, in words."""
+    """Return the name of a metric in words."""
     return metric_of(metric).says
 
 
 def counter_says(counter: str) -> str:
-    """Return what a counter counts, where it is clear that callees are left out."""
+    """Return the name of a counter in words, without a remark on callees."""
     return metric_of(counter).counts
 
 

@@ -50,7 +50,7 @@ class Sent:
 
     @classmethod
     def of(cls, pin: Pin) -> Sent:
-        """Return what names a pin in any repository that has its objects."""
+        """Return the name of a pin in any repository that has its objects."""
         return cls(pin.revision, pin.commit, pin.tree)
 
     def pinned(self, repository: Repository) -> Pin:

@@ -29,7 +29,7 @@ class SlowRuns:
 
     @property
     def facts(self) -> dict[str, float]:
-        """Return what a sentence tells of slow runs."""
+        """Return the facts on slow runs for a sentence."""
         return {"base": self.base, "head": self.head, "pairs": self.pairs, "multiple": self.multiple}
 
 
@@ -61,5 +61,5 @@ def share_unseen(runs: int, confidence: float) -> float:
 
 
 def runs_to_see(share: float, confidence: float) -> int:
-    """Return how many runs meet a slow one, where such a share of runs is slow."""
+    """Return how many runs include a slow one with this confidence, if this share of runs is slow."""
     return math.ceil(math.log(1 - confidence) / math.log1p(-share))

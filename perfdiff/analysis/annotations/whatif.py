@@ -60,7 +60,7 @@ class Makeup:
 
 
 def makeup(experiment: Experiment, side: Side, function: int, workload: str | None) -> Makeup | None:
-    """Return what a function's time is made of, None where it has none."""
+    """Return the shares that make up a function's time, None if it has no time."""
     ledger = _ledger(experiment, side, workload)
     if not ledger.points:
         return None

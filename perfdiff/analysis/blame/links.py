@@ -105,7 +105,7 @@ class Web:
 
     @property
     def passed(self) -> Mapping[int, PassedNames]:
-        """Return what each suspect that ran passes on to others, in the order of their ids."""
+        """Return the names that each suspect passes on to others, for those that ran, by id."""
         if not self._passed:
             for function in sorted(self.functions):
                 if self.suspect(function):

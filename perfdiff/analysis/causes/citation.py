@@ -19,7 +19,7 @@ Line = tuple[int, str]  # number and text
 
 
 def because(info: FunctionInfo) -> Claim | None:
-    """Return what changed: lines of the function, or what it depends on."""
+    """Return a claim that cites the change: lines of the function, or reasons in what it depends on."""
     if info.change is Change.AFFECTED and info.reasons:
         return cited_lines(info) or claim("cites-reasons", reasons=tuple(map(str, info.reasons)))
     return cited_lines(info)

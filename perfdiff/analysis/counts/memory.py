@@ -58,7 +58,7 @@ def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConf
 
 
 def waits(counters: Sequence[str]) -> Claim:
-    """Tell what a function waits for."""
+    """Return a claim on what a function waits for."""
     return claim("waits-for", what=tuple(claim("shares-lines" if counter == "hitm" else "lies-far") for counter in counters))
 
 

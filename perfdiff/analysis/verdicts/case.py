@@ -61,7 +61,7 @@ class Case:
 
     @property
     def counts(self) -> Mapping[str, CountFinding]:
-        """Return what was counted of it, by counter."""
+        """Return the findings on the function's counts, by counter."""
         return self.place.counts
 
     @property
@@ -71,7 +71,7 @@ class Case:
 
     @property
     def guilt(self) -> Guilt | None:
-        """Return what its change costs or saves, if anything."""
+        """Return the guilt of the function's change, None if it neither costs nor saves anything."""
         return self.attribution.guilt.get(self.info.id)
 
     @property

@@ -82,7 +82,7 @@ class CallMap:
         return {key: calls for (key, _), calls in zip(called, entry.calls, strict=False)}
 
     def keep(self, cases: Iterable[str], calls: Calls) -> None:
-        """Keep what a run of these cases called."""
+        """Keep the calls of a run of these cases."""
         names = tuple(cases)
         self._gained.append((names, self._entry(calls, is_bound=len(names) > 1)))
 

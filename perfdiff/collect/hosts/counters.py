@@ -169,7 +169,7 @@ def _by_papi(events: Sequence[str]) -> tuple[EventTrial, ...]:
 
 
 def library() -> Library:
-    """Return what libpapi says of itself."""
+    """Return libpapi's version and events, or why it cannot be used."""
     answers, trouble = _ask("describe")
     if not answers:
         return Library(None, trouble=trouble or "libpapi is not installed")

@@ -94,7 +94,7 @@ def calls_not_timed(why: PerfdiffError) -> Note:
 
 
 def cut_short(deadline: Deadline, stage: str, missing: Sequence[str]) -> Note:
-    """Tell what ended measuring before it was complete, in which stage, and what is `missing` for that."""
+    """Return the note that measuring was cut short: by what, in which stage, and what is `missing`."""
     time_s = units.duration(1e9 * (deadline.time_s or 0.0))
     match deadline.ending:
         case Ending.INTERRUPTED | Ending.TERMINATED:

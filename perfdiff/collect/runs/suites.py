@@ -87,7 +87,7 @@ class Suites:
         return tuple(apart(workloads)), tuple(notes)
 
     def cases(self, config: WorkloadConfig, executor: Executor, *, limit_s: float = LIMIT_S, patient: bool = False) -> ListedCases:
-        """Return what is in a suite; the listing of a side may take `limit_s` seconds.
+        """List a suite's cases; the listing of a side may take `limit_s` seconds.
 
         Where that leaves nothing, and somebody is `patient`, benchmarks may take longer. Raises WorkloadError where a listing fails, or
         nothing is left of the suite (`no-benchmarks`).

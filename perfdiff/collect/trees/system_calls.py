@@ -112,7 +112,7 @@ class SystemCallTable:
     seccomp: int
 
     def call(self, number: int, architecture: int) -> PathCall:
-        """Return what a reported call is; one of another interface of the kernel may be anything."""
+        """Return the kind of a reported system call; one of another interface of the kernel may be of any kind."""
         path_call = self.calls.get(number) if architecture == self.architecture else None
         return path_call or PathCall(Kind.BLIND)
 

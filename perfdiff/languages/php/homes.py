@@ -46,7 +46,7 @@ class PhpHomes:
 
     @property
     def identity(self) -> str:
-        """Return what a build depends on because of its PHP."""
+        """Return the part of a build's key that its PHP determines."""
         return self.php.identity
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:

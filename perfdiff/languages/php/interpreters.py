@@ -44,7 +44,7 @@ class PhpInterpreter:
 
     @property
     def identity(self) -> str:
-        """Return what a build depends on because it runs under this PHP."""
+        """Return the part of a build's key that this PHP determines."""
         return f"{self.executable} {self.release} {self.api}"
 
 

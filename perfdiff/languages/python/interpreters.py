@@ -58,7 +58,7 @@ class Interpreter:
 
     @property
     def identity(self) -> str:
-        """Return what a build depends on because it runs under this interpreter."""
+        """Return the part of a build's key that this interpreter determines."""
         return f"{self.executable} {self.says}"
 
 

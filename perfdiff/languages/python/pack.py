@@ -147,7 +147,7 @@ class Python(Language):
         return start.counting(path, lines, extension.build_counting(python, runtime, compiler, cache))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return what reads the counts of lines."""
+        """Return the reader of line counts, None if lines cannot be counted."""
         return self._places(built, built.beside / "lines.sheet")
 
     def _places(self, built: PlainBuild, lines: Path) -> InterpretedPlaces:

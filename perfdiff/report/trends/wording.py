@@ -81,7 +81,7 @@ def where(place: Place) -> str:
 
 
 def called(cluster: PlaceCluster) -> str:
-    """Return what a cluster is called: `insert (list.c:40)`, or the feature that its places follow."""
+    """Return the name of a cluster: `insert (list.c:40)`, or the feature that its places follow."""
     return f"places that follow {cluster.feature}" if cluster.place is None else f"{cluster.place.function} ({where(cluster.place)})"
 
 

@@ -72,7 +72,7 @@ class CTestEntry:
         return "" if self.words else "its program was not built"
 
     def test(self, folder: Path, setups: tuple[CommandTest, ...] = ()) -> CommandTest:
-        """Return what is run."""
+        """Return the test as a command that can be run."""
         properties = self.properties
         expected = Expected(
             bool(properties.get("WILL_FAIL")),

@@ -66,7 +66,7 @@ class FuzzTargets(Framework):
             yield ""
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what lists the targets that the build linked."""
+        """Return the command that lists the targets that the build linked."""
         return listing.command("perfdiff.languages.c.suites.fuzz:listed", *shlex.split(suite.what)[:1])
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
@@ -163,7 +163,7 @@ class CallTime:
 
 
 def timing(target: FuzzTarget, seed: str, attempts: Attempts) -> CallTime | str:
-    """Return what a call with a seed takes, or why it fails."""
+    """Return how long a call with a seed takes, or why it fails."""
     program = f"./{target.program}"
     if not target.takes_calls:
         if not is_libfuzzer(Path(target.program)):

@@ -51,7 +51,7 @@ class BenchmarkName:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Return what the arguments are called as parameters."""
+        """Return the names of the arguments as parameters of a workload."""
         counts = [self.arguments.count(name) for name in self.arguments]
         return tuple(
             name if name and count == 1 and name not in _PLACES else f"arg{place}"

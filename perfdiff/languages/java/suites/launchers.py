@@ -34,7 +34,7 @@ class BuiltRevision:
 
     @classmethod
     def read(cls, given: Sequence[str]) -> BuiltRevision:
-        """Return what a listing was told."""
+        """Read the revision from the arguments of a listing."""
         folder, build, home = given
         return cls(Path(folder), build, home)
 
