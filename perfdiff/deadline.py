@@ -107,7 +107,7 @@ class Deadline:
             raise CutShortError(ending)
 
     def reached(self) -> None:
-        """Let nothing end measuring any more, as it has ended: what is known is about to be kept and told."""
+        """Stop watching the time, as measuring has ended: storing and reporting are not cut short."""
         self._is_measuring, self._has_measured = False, True
 
     @contextmanager
