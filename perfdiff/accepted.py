@@ -61,7 +61,7 @@ def path(directory: Path, config: Config) -> Path:
 
 
 def read(file: Path) -> tuple[Acceptance, ...]:
-    """Return what was accepted, nothing where there is no file; raise ConfigError with file, line and key."""
+    """Return the acceptances of a file, none if it does not exist; raise ConfigError with file, line and key."""
     return _entries(tomlfile.read(file)) if file.exists() else ()
 
 

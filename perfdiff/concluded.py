@@ -29,7 +29,7 @@ class StoredFindings:
     path: Path
 
     def load(self) -> Findings | None:
-        """Return what was concluded before, None where nothing was."""
+        """Return the stored findings, None if there are none."""
         try:
             findings = codec.decode(Findings, bounds.parsed(bounds.content(self.path, _MOST_BYTES)))
         except (OSError, ValueError, RecordingError):

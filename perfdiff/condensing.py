@@ -33,7 +33,7 @@ ROWS = 2**20  # of a part at most; each is held in memory as a whole
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some parts of the calls of a function on one side; `whole` where they are all of it."""
+    """Some parts of one function's calls on one side; `whole` if they are all parts."""
 
     function: int
     side: Side

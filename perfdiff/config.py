@@ -95,24 +95,24 @@ class ServiceConfig:
 
     @property
     def probes(self) -> tuple[str, ...]:
-        """Return what must hold for it to be ready, of `TCP` and URLs."""
+        """Return the conditions of readiness that the network tells: `tcp`, or a URL."""
         if self.ready is None and (self.ready_line or self.ready_command):
             return ()
         return (self.ready or TCP,)
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Return the names of its places that others may use."""
+        """Return the names of the places, such as `port`, that workloads and other services may use."""
         return (PORT, *self.ports, FOLDER)
 
     @property
     def has_own_place(self) -> bool:
-        """Return whether it is where it is told to be, so that there may be two of it at the same time."""
+        """Return whether its texts name `{port}` or `{folder}`, so that two instances may run at the same time."""
         return any(f"{{{place}}}" in text for text in self.starting for place in (PORT, FOLDER))
 
     @property
     def starting(self) -> tuple[str, ...]:
-        """Return the texts that starting it uses, all of which may have places."""
+        """Return the texts that are used to start the service and may have places such as `{port}`."""
         ready = (self.ready, self.ready_line, self.ready_command)
         return tuple(text for text in (self.command, self.install, *ready, *self.environment.values()) if text)
 
@@ -222,7 +222,7 @@ class WorkloadConfig:
 
 @dataclass(frozen=True, slots=True)
 class ProbeConfig:
-    """`[probes]`: what may be probed and what it may cost."""
+    """`[probes]`: which functions may be probed, and what that may cost."""
 
     overhead: float = 0.02  # share of CPU time that probes may add
     exclude: tuple[str, ...] = ()  # path patterns never probed
@@ -372,12 +372,12 @@ class Config:
 
     @property
     def budgeted(self) -> frozenset[str]:
-        """Return what budgets are about but for runs as a whole."""
+        """Return the functions that budgets name, without `run`."""
         return frozenset(budget.subject for budget in self.budgets) - {RUN, f"{RUN}.time"}
 
     @property
     def commands(self) -> tuple[str, ...]:
-        """Return all that is run, as it is configured."""
+        """Return all configured commands: of the build, the workloads and the services."""
         of_workloads = (command for workload in self.workloads for command in workload.commands)
         return (self.build.command, *of_workloads, *(text for service in self.services for text in service.commands))
 

@@ -95,7 +95,7 @@ class Deadline:
         return self._is_measuring or self._has_measured
 
     def allows(self, seconds: float) -> bool:
-        """Return whether a step that takes so long ends in time; one that does not is left out."""
+        """Return whether a step of some seconds would end in time."""
         is_in_time = seconds <= self.left_s
         self.is_short = self.is_short or not is_in_time
         return is_in_time
@@ -107,7 +107,7 @@ class Deadline:
             raise CutShortError(ending)
 
     def reached(self) -> None:
-        """Let nothing end measuring any more, as it has ended: what is known is about to be kept and told."""
+        """Stop watching the time, as measuring has ended: storing and reporting are not cut short."""
         self._is_measuring, self._has_measured = False, True
 
     @contextmanager

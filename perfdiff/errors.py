@@ -155,7 +155,7 @@ class StoreError(MeasurementError):
 
     @classmethod
     def about(cls, folder: Path, error: OSError) -> StoreError:
-        """Return what a failure of the file system means for the cache that `folder` is or lies in."""
+        """Return the error for a failure of the file system in the cache that is, or contains, `folder`."""
         if error.errno in _FULL:
             return cls(f"no space left in {folder}; run `perfdiff cache prune`, or put the cache elsewhere with --cache", slug="disk-full")
         if error.errno == errno.EFBIG:

@@ -51,7 +51,7 @@ class TriedSuite:
 
 @dataclass(frozen=True, slots=True)
 class Tryout:
-    """What was seen: the suites that work, or else the `command` that does, and why others do not.
+    """The outcome of trying a project: the suites or else the `command` that works, and why others do not.
 
     `programs` are those that the build made, relative to the project, where nothing works. `config` is what was built.
     """

@@ -55,7 +55,7 @@ class Outcome:
 
     @property
     def recorded(self) -> RecordedExperiment | None:
-        """Return what was recorded, None where findings are all there is."""
+        """Return the recorded experiment, None if only its findings were kept."""
         return RecordedExperiment(self.experiment, self.samples, self.counts, self.lines) if self.experiment else None
 
 

@@ -77,7 +77,7 @@ class Outlook:
 
 @dataclass(frozen=True, slots=True)
 class TrialRun:
-    """How long one run took, in s, by its command, at so many `points`; or why one failed."""
+    """How long one run of each command took, in s, how many `points` are planned, or why a run failed."""
 
     took: Mapping[str, float]
     points: int = 0

@@ -104,7 +104,7 @@ def adopting() -> Iterator[None]:
 
 
 def children() -> frozenset[int]:
-    """Return the processes whose parent is this one."""
+    """Return the ids of this process's children."""
     return _children()
 
 
@@ -204,7 +204,7 @@ def bound(cpus: Collection[int] | None) -> Iterator[None]:
 
 
 def family(leader: int, mark: str) -> frozenset[int]:
-    """Return the processes that a command of `running` has: its own, those below them, and daemons that bear its mark."""
+    """Return the process ids of a command: its own group, their descendants, and daemons that bear its mark."""
     return _with_those_below({child for child in _children() if child == leader or _mark(child) == mark})
 
 
@@ -234,7 +234,7 @@ def is_alive(leader: int, mark: str) -> bool:
 
 
 def holds(condition: Callable[[], bool], timeout_s: float, look_s: float) -> bool:
-    """Return whether a condition holds within a time; it is looked at every so many seconds."""
+    """Return whether a condition holds within `timeout_s`; it is tested every `look_s` seconds."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() >= deadline:

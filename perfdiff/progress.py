@@ -15,7 +15,7 @@ class Progress(Protocol):
         ...
 
     def advance(self, text: str = "") -> None:
-        """Count one step of the stage; `text` says what it was."""
+        """Report that one step of the stage is done; `text` names it."""
         ...
 
     def note(self, text: str) -> None:

@@ -62,7 +62,7 @@ class Request:
 
     @property
     def services(self) -> Services:
-        """Return what starts the services of its workloads."""
+        """Return the starter of the services of its workloads."""
         return Services(
             self.config.services,
             self.inherited,

@@ -154,12 +154,12 @@ def _used(folder: Path) -> Path:
 
 
 def remember(cache: Path, repository: str, comparison: CachedComparison) -> None:
-    """Keep what was asked last of the repository of this name; raise OSError."""
+    """Store the last comparison of the repository of this name; raise OSError."""
     (cache / f"{_LAST}{repository}").write_text(json.dumps(codec.encode(comparison)), encoding="utf-8")
 
 
 def last(cache: Path, repository: str) -> CachedComparison | None:
-    """Return what was asked last of the repository of this name, None where that is not known."""
+    """Return the last comparison of the repository of this name, None if none is known."""
     try:
         return codec.decode(CachedComparison, bounds.parsed((cache / f"{_LAST}{repository}").read_text(encoding="utf-8")))
     except (OSError, ValueError, RecordingError):
@@ -242,7 +242,7 @@ def prune(cache: Path, *, max_age_s: float) -> int:
 
 
 def limit(cache: Path, most_bytes: float) -> None:
-    """Remove what was not used for longest until at most so many bytes are kept, as far as nobody uses it and it can be removed."""
+    """Remove entries of the cache, the least recently used first, until it has at most `most_bytes`; entries in use stay."""
     with contextlib.suppress(StoreError), BuildCache(cache) as builds:
         entries_by_use: list[tuple[float, int, str | Path]] = [(build.used, build.size_bytes, build.key) for build in builds.entries()]
         entries_by_use += [(path.lstat().st_mtime, size_bytes(path), path) for path in _disused(cache, math.inf)]

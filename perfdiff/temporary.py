@@ -49,7 +49,7 @@ def make(prefix: str = "perfdiff-", *, within: Path | None = None) -> Path:
 
 
 def remove(path: Path) -> None:
-    """Remove a folder that `make` made, as far as that can be done."""
+    """Remove a folder that `make` made; files that cannot be removed stay."""
     clear(path)
     watchdog.keep(path)
 

@@ -92,7 +92,7 @@ def trends(
     try:
         experiment = with_calls(experiment, calls or {})
     except KeyError as error:
-        raise UsageError(f"{error} is no function of which a line is counted", slug="unknown-function") from error
+        raise UsageError(f"no line of a function {error} was counted; name one as the report writes it", slug="unknown-function") from error
     progress.stage("analysing", None)
     compare = request.config.compare
     return analyse(experiment, min_effect=compare.min_effect, seed=compare.seed, alpha=alpha)

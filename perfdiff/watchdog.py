@@ -31,7 +31,7 @@ def forget(leader: int) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Have a folder removed where this process ends before it says that it is to be kept."""
+    """Have a folder removed if this process ends before it asks to keep it."""
     _tell(f">{os.fsencode(folder).hex()}\n")
 
 

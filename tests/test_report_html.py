@@ -20,7 +20,7 @@ from perfdiff import units
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.models.annotation import Condition, Operator
-from perfdiff.records.schema import Feature, Origin, Point, SampleTable, Side, Source
+from perfdiff.records.schema import Feature, Note, Origin, Point, SampleTable, Side, Source
 from perfdiff.report import html
 from perfdiff.report.chart import MAIN
 from perfdiff.report.diff import source_diff
@@ -102,6 +102,12 @@ def test_the_cause_is_set_apart_from_the_answer() -> None:
     assert '<p class="headline">' not in said[said.index('id="function-1"') : said.index('id="function-2"')]
     assert "<h1>Regression: <code>insert</code> costs ×331 a call; 1 more function is slower</h1>" in said
     assert '<p class="cause"><span class="label">Cause</span> The new loop <code>while (*place)</code>' in said
+
+
+@pytest.mark.parametrize("verdict", list(Verdict))
+def test_a_note_that_the_answer_needs_stands_behind_it(verdict: Verdict) -> None:
+    page = html.render(build(replace(made.findings(verdict), notes=(Note("workload-grown", "runs get larger inputs"),))))
+    assert "Runs get larger inputs." in page[: page.index("<nav")]
 
 
 def test_figures_say_which_calls_they_are_of() -> None:

@@ -41,7 +41,7 @@ class OwnCounts:
 
 @dataclass(frozen=True, slots=True)
 class CallGraph:
-    """Who calls whom, at what cost on both sides; functions by their ids.
+    """The calls between functions (by their ids), with their costs on both sides.
 
     `runs_ns` is what the same runs take as a whole in base and head, functions without probes included, None where nothing was timed.
     `counts` are of work, by counter.

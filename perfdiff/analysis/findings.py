@@ -50,7 +50,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FiredRule:
-    """A rule of the judge that held: its name, and what it asks."""
+    """A rule of the judge that held: its name and its question."""
 
     name: str
     asks: str
@@ -208,7 +208,7 @@ class CountFinding:
 
     @property
     def most_ns(self) -> float:
-        """Return what the counts that head has more take at most, in one run of the point."""
+        """Return the most time in ns that head's additional counts can take in one run of the point."""
         return self.extra * DEAREST_NS.get(self.counter, 0.0)
 
     def explains(self, extra_ns: float) -> bool:
@@ -299,12 +299,12 @@ class FunctionFinding:
 
     @property
     def order(self) -> tuple[bool, int, int]:
-        """Return its place among all: those of tests behind those of sources, but for slower ones, which go by rank."""
+        """Return a sort key: slower functions by rank, then the others, those of tests last."""
         return self.rank is None and is_of_tests(self.info.file), self.verdict.order, self.rank or 0
 
     @property
     def headline(self) -> Claim:
-        """Return what happened, by which cause where it `tells_cause`, and what is `also` known of it."""
+        """Return the headline: what happened, its first cause if the finding `tells_cause`, and the further claims (`also`)."""
         cause = self.causes[0].says if self.tells_cause and self.causes else None
         return claim("headline", happened=self.happened, cause=cause, also=self.also)
 
@@ -372,7 +372,7 @@ class EndToEnd:
 
     @property
     def cost(self) -> str:
-        """Return what was judged, in words."""
+        """Return the judged quantity in words: `CPU time` or `time`."""
         return "CPU time" if self.by == "cpu_ns" else "time"
 
     @property

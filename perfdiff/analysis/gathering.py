@@ -136,7 +136,7 @@ class ComparisonContext:
 
 
 def comparison_context(of: LevelledExperiment, ledger: Ledger, config: CompareConfig) -> ComparisonContext:
-    """Return what is known of an experiment, whose sums are at the usual pace, before any call is compared."""
+    """Return the context in which an experiment's calls are compared; its sums must be at the usual pace."""
     experiment = of.experiment
     counted = open_counts(experiment)
     tallies = count_all(counted, {point.id: point for point in experiment.points}, config) if counted else {}

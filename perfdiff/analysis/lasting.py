@@ -59,7 +59,7 @@ class LastingFinding:
 
     @property
     def standing(self) -> MemoryStanding:
-        """Return what the points say together: more at one is more, and one that is open leaves all open."""
+        """Return the standing over all points: *more* if one point has more, else *open* if one is open."""
         standings = {point.standing for point in self.points}
         order = (MemoryStanding.MORE, MemoryStanding.OPEN, MemoryStanding.LESS, MemoryStanding.NOT_MORE)
         return next(standing for standing in order if standing in standings)

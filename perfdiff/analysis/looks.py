@@ -34,7 +34,7 @@ from perfdiff.records.schema import Experiment, FunctionInfo
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """What a look says that ends as soon as one function alone keeps the runs going: that function by its id, or else all `findings`.
+    """The result of a quick look at the runs: the id of the first function that needs more of them, or all `findings` if none does.
 
     `studied` functions were compared. Where findings are `settled`, more runs could not change them.
     """

@@ -81,7 +81,7 @@ class MemoryFinding:
 
     @property
     def standing(self) -> MemoryStanding:
-        """Return what all points say together: more at one is more, and one that is open or not known leaves all open."""
+        """Return the standing over all points: *more* if one point has more, else *open* if one is open or not known."""
         standings = {*(peak.standing for peak in self.peaks), *([MemoryStanding.OPEN] if self.unknown else [])}
         order = (MemoryStanding.MORE, MemoryStanding.OPEN, MemoryStanding.LESS, MemoryStanding.NOT_MORE)
         return next((standing for standing in order if standing in standings), MemoryStanding.OPEN)

@@ -70,7 +70,7 @@ class CheckedAssertions(Generic[AssertionT]):
         return Standing.OPEN if self.those(Standing.OPEN, Standing.NOT_JUDGED) else Standing.HOLDS
 
     def those(self, *which: Standing) -> tuple[AssertionT, ...]:
-        """Return the assertions that stand so."""
+        """Return the assertions with one of these standings."""
         return tuple(assertion for assertion in self.assertions if assertion.standing in which)
 
 

@@ -21,7 +21,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True)
 class OutputAmounts:
-    """What several runs wrote to one place; so many `runs` wrote there at all."""
+    """How many lines and bytes runs wrote to one place, and how many `runs` wrote there at all."""
 
     runs: int
     lines: Amount

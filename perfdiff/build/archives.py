@@ -26,7 +26,7 @@ class Archive:
 
     @property
     def contents(self) -> Iterator[bytes]:
-        """Yield what each member holds; of a thin archive, which only names files, what these hold."""
+        """Yield the contents of each member; a thin archive only names files, which are read."""
         for member in self.members:
             if self.magic == _THIN:
                 yield (self.folder / self._name(member)).read_bytes()

@@ -153,7 +153,7 @@ class BuildCache:
         return _is_finished(self._trees / key)
 
     def entries(self) -> tuple[CacheEntry, ...]:
-        """Return what is finished, the longest unused first."""
+        """Return the finished entries, the longest unused first."""
         finished = []
         for used, folder in self._by_use():
             with contextlib.suppress(OSError):
@@ -161,7 +161,7 @@ class BuildCache:
         return tuple(finished)
 
     def latest(self, most: int) -> tuple[Path, ...]:
-        """Return at most so many finished folders, the last used first."""
+        """Return at most `most` finished folders, the last used first."""
         return tuple(folder for _, folder in reversed(self._by_use()))[:most]
 
     def _by_use(self) -> list[tuple[float, Path]]:

@@ -59,7 +59,7 @@ class CompilerCall:
 
     @property
     def objects(self) -> list[Path]:
-        """Return the objects that it made, as far as they are there."""
+        """Return the object files that the call made and that still exist."""
         if self.call.stop != "compile":
             return []
         names = [self.call.output] if self.call.output else [f"{source.stem}.o" for source, _ in self.sources]
@@ -67,7 +67,7 @@ class CompilerCall:
 
     @property
     def flags(self) -> list[str]:
-        """Return the words that say how code is compiled, without what is compiled and what else is done."""
+        """Return the compiler's flags alone, without sources, outputs and other actions."""
         flags, words = list[str](), iter(self.call.arguments)
         for word in words:
             if word in _VALUES_OF_OTHERS:

@@ -83,7 +83,7 @@ class Job:
         return f"( {command}\n) && {shlex.join(words)}"
 
     def failure(self, status: int | None) -> BuildError:
-        """Return what is wrong with a build whose command ended with this status, None where its time was over."""
+        """Return the error of a build whose command ended with this status; None as status means that it ran out of time."""
         request, log = self.request, self.log
         where, failure = f"{request.side}{request.variant.build} ({name(request)})", read_failure(log, self.tree)
         command = request.config.command
@@ -125,7 +125,7 @@ class Job:
         return not all(command.directory.resolve().is_relative_to(self.folder.resolve()) for command in commands)
 
     def finish(self, running_s: float) -> None:
-        """Do what is left when the command has ended well, and seal the build; it ran for so many seconds. Raise BuildError."""
+        """Finish and seal a build whose command has succeeded after `running_s` seconds; raise BuildError."""
         request, started, notes = self.request, time.monotonic(), list(self.notes)
         if request.workplace:
             notes += request.workplace.finish(self.folder, self.tree, self.place, self.variables)

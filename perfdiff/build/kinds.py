@@ -67,7 +67,7 @@ def kind_of(cache: Path, environment: Mapping[str, str]) -> Kind | None:
 
 
 def differences(kind: Kind, other: Kind) -> tuple[str, ...]:
-    """Return what differs between two kinds, in words."""
+    """Return the differences between two kinds, in words."""
     return tuple(name for name in kind | other if kind.get(name) != other.get(name))
 
 

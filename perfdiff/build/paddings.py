@@ -49,12 +49,12 @@ class Padding:
 
 
 def front(rng: random.Random) -> Padding:
-    """Draw what stands before all objects."""
+    """Draw the padding before all objects."""
     return _drawn(rng, _PAGE)
 
 
 def between(rng: random.Random) -> tuple[Padding, ...]:
-    """Draw what may stand between objects."""
+    """Draw the paddings between objects."""
     return tuple(_drawn(rng, _LINES) for _ in range(_DIFFERENT))
 
 

@@ -31,7 +31,7 @@ def record(folder: str, content: dict[str, object]) -> str:
 
 
 class CallRecorder:
-    """What there is to say of one call, from before it runs; `output` is the file that it makes."""
+    """The record of one compiler call, begun before it runs; `output` is the file that it makes."""
 
     def __init__(  # noqa: PLR0913, PLR0917 (what a call is)
         self, kind: str, name: str, compiler: str, arguments: list[str], directory: str, output: str

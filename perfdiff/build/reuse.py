@@ -85,7 +85,7 @@ class Reuse:
         return [os.path.splitext(self._output)[0] + ".gcno"] if self._build.is_placed else []
 
     def run(self, compile_: Callable[[], Outcome], path: str) -> Outcome:
-        """Take another build's object where there is one, else compile, and leave a note for the other side."""
+        """Take the object of another build if one fits, else compile; note the object for the other side."""
         if not self._is_possible():
             return compile_()
         taken = self._untouched(path)

@@ -64,7 +64,7 @@ class BuildStep:
 
     @property
     def command(self) -> tuple[object, ...]:
-        """Return what is the same where the same is done again."""
+        """Return a key that is the same for each repetition of the same step."""
         return self.kind, self.name, self.directory, self.arguments, tuple(sorted(self.changes.items(), key=str))
 
 

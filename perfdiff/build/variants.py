@@ -39,7 +39,7 @@ _KEYED = (
 
 @dataclass(frozen=True, slots=True)
 class Instrumentation:
-    """What turns the plain build into another one.
+    """The changes that make another variant of the plain build.
 
     `insert` writes the probes into the sources of a fresh tree (its root is given) and returns the header that is included ahead of
     every translation unit; it is None where nothing is inserted. `digest` stands for the text it will insert. `runtime` is a folder with
@@ -77,7 +77,7 @@ class BuildRequest:
 
     @property
     def fuzz_targets(self) -> tuple[str, ...]:
-        """Return the fuzz targets that it links: all in builds that the choice among them asks for, which are made once."""
+        """Return the fuzz targets that the build links: all of them while targets are still being chosen."""
         chosen = self.config.chosen_targets
         return self.config.fuzz_targets if chosen is None or self.variant in _BEFORE_CHOICE else chosen
 

@@ -42,7 +42,7 @@ _LONGEST_NAME = 150  # of a plot's file; file systems take 255 bytes
 
 
 class AnnotationForm(StrEnum):
-    """What annotations are written in."""
+    """The forms in which annotations are written."""
 
     TEXT = "text"
     JSON = "json"

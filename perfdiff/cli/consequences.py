@@ -46,7 +46,7 @@ def drawn(outcome: Outcome, directory: Path, overrides: Overrides, production: P
 
 @contextmanager
 def recorded_in_use(production: Path, seed: int, progress: Progress) -> Iterator[RecordedExperiment]:
-    """Yield what the recordings in a folder hold, as long as it is asked for."""
+    """Yield the recordings in a folder as one experiment, which exists while the caller uses it."""
     with temporary.folder() as room:
         if fleet.is_fleet([production]):
             yield fleet.of_one_version(production, room, seed, progress)

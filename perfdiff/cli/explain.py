@@ -52,7 +52,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
     quiet: options.Quiet = False,
     verbose: options.Verbose = False,
 ) -> None:
-    """Tell what the last comparison, or another one, knows of a function."""
+    """Print all that the last comparison, or another one, found out about a function."""
     with exits.exceptions_become_codes(repository):
         folder, command = options.cache_folder(cache), requests.command_text(context.obj or [])
         if not revisions and (command or build or param):
@@ -73,7 +73,7 @@ def explain(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
 
 
 def explanation(outcome: Outcome, function: str) -> str:
-    """Return what is known of all functions that `function` names; raise `UsageError` where it names none."""
+    """Return the sections of all functions that `function` names; raise UsageError if it names none."""
     from perfdiff.report import wording
     from perfdiff.report.explain import explain as section_of
 

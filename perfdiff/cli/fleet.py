@@ -43,7 +43,7 @@ def is_fleet(folders: Sequence[Folder]) -> bool:
 
 
 def pooled(wished: Wished, room: Path, progress: Progress) -> RecordedExperiment:
-    """Return all parts that can be compared as one experiment, which lies below `room`; raise UsageError or RecordingError."""
+    """Merge all parts that can be compared into one experiment below `room`; raise UsageError or RecordingError."""
     from perfdiff.records import fleet, pooling, recorded, store
 
     folders = [folder for folder in wished.folders if isinstance(folder, Path)]

@@ -216,7 +216,7 @@ def _change(text: str, recorded: RecordedExperiment) -> CostChange:
         in_ns = _TIME_OF_CALL.sub(lambda time: repr(float(time[1]) * _UNITS_NS[time[2]]), match["varying"])
         values = spread.values(in_ns, np.random.default_rng(0))
         if values is None:
-            raise UsageError(f"'{match['varying']}' is none of {spread.FORMS}, as Norm(8ms, 1ms)", slug="unknown-change")
+            raise UsageError(f"'{match['varying']}' is not {spread.FORMS}; write one such as Norm(8ms, 1ms)", slug="unknown-change")
         return CostChange(info.id, ns=float(values.mean()), own=match["metric"] == "own", varies_ns=float(values.std()))
     value, own = float(match["number"]), match["metric"] == "own"
     if match["unit"]:

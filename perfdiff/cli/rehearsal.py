@@ -17,7 +17,7 @@ _MOST_NAMES = 8
 
 
 def rehearsed(request: Request, progress: Progress, *, width: int, colour: bool) -> str:
-    """Return what the comparison would do, as text."""
+    """Return a text on what the comparison would build and run."""
     from perfdiff.outlook import outlook
     from perfdiff.report import wording
     from perfdiff.report.blocks import Facts, Sentence

@@ -33,7 +33,7 @@ def warn_of_few_runs(asked: Request, progress: Progress) -> None:
 
 
 def request(revisions: tuple[str, ...], project: groups.ProjectOptions, overrides: Overrides, progress: Progress) -> Request:
-    """Return what is asked of the pipeline, by the configuration that holds where the project is."""
+    """Return the pipeline's request, with the configuration of the project's folder."""
     from perfdiff.revisions.repository import find_repository
 
     directory = project.repository
@@ -71,7 +71,7 @@ def _guess(config: Config) -> str:
 def overridden(
     context: typer.Context, project: groups.ProjectOptions, workloads: groups.WorkloadOptions, repeats: groups.Repeats | None = None
 ) -> Overrides:
-    """Return what the command line of a measuring command says over its configuration."""
+    """Return the settings that a measuring command's options override in the configuration."""
     return Overrides(
         file=project.config,
         build=project.build,

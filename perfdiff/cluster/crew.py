@@ -228,11 +228,11 @@ class Cluster:
 
     @property
     def engine(self) -> Engine:
-        """Return what analyses functions on the workers that can measure."""
+        """Return the engine that analyses functions on the workers that can measure."""
         return Engine(self.client, workers=tuple(worker.address for worker in self.able))
 
     def crew(self, bench: Bench, site: Site, collector: Collector) -> Crew:
-        """Return what makes the pairs of a comparison."""
+        """Return the crew that makes the pairs of a comparison."""
         return Crew(self.client, self.able, bench, site, collector, self.left_out, self._returned)
 
     def _returned(self, within_s: float) -> tuple[Client, Sequence[Worker]]:

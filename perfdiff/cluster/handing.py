@@ -18,7 +18,7 @@ _SHOWN = 3  # of what differs between two kinds
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """That a worker gets a build of another one, or makes it itself where there is no `source`."""
+    """A decision on a build: a worker `who` gets it from the worker `source`, or makes it itself if that is None."""
 
     who: str
     key: str
@@ -46,11 +46,11 @@ class Handing:
     _waiting: list[tuple[str, str, str]] = field(default_factory=list)  # who, for which build, of whom
 
     def begin(self, shelves: Mapping[str, Shelf]) -> None:
-        """Take what workers have."""
+        """Note the builds that workers have at the start."""
         self._there = {who: _Worker(shelf.kind, set(shelf.keys)) for who, shelf in shelves.items()}
 
     def seek(self, who: str, key: str, busy: Collection[str], *, is_patient: bool) -> list[Given]:
-        """Return who gets what now that a worker needs a build: nobody anything where it waits for another one.
+        """Return which builds go to whom now that a worker needs one; nothing if it has to wait for another worker.
 
         It waits for one that makes this build; with `is_patient`, also for one that has it and is `busy` with something else.
         """
@@ -76,20 +76,20 @@ class Handing:
             worker.made += 1
 
     def took(self, who: str, key: str, source: str) -> None:
-        """Take that a worker has a build that another one made."""
+        """Note that a worker now has a build that another one made."""
         if worker := self._there.get(who):
             worker.keys.add(key)
             worker.taken.append(source)
 
     def refused(self, who: str, key: str, source: str) -> None:
-        """Take that a worker's build could not be handed on to another one."""
+        """Note that a worker's build could not be handed on to another worker."""
         if source in self._there:
             self._there[source].keys.discard(key)
         if who in self._there:
             self._there[who].refused += 1
 
     def heard(self, who: str, busy: Collection[str], *, is_patient: bool) -> list[Given]:
-        """Return who gets what now that a worker has answered, or asks: it makes nothing at this moment."""
+        """Return which builds go to whom now that a worker has answered or asked, and makes nothing."""
         if who in self._there:
             self._there[who].makes = None
         waited = [seeker for seeker in self._waiting if seeker[2] == who]
@@ -97,7 +97,7 @@ class Handing:
         return [given for other, key, _ in waited for given in self.seek(other, key, busy, is_patient=is_patient)]
 
     def gone(self, who: str, busy: Collection[str], *, is_patient: bool) -> list[Given]:
-        """Return who gets what now that a worker is there no more."""
+        """Return which builds go to whom now that a worker is gone."""
         self._there.pop(who, None)
         self._waiting = [seeker for seeker in self._waiting if seeker[0] != who]
         return self.heard(who, busy, is_patient=is_patient)

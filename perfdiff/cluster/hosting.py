@@ -74,17 +74,17 @@ def first_answer(opened: tuple[Hosted, Answer | Question]) -> Answer | Question:
 
 
 def asked(opened: tuple[Hosted, Answer | Question], request: protocol.Request | Reply) -> Answer | Question:
-    """Return what a station answers to a request."""
+    """Pass a request to a station, and return its answer."""
     return opened[0].ask(request)
 
 
 def handed(opened: tuple[Hosted, Answer | Question], parcel: Parcel | None) -> Answer | Question:
-    """Return what a station answers that gets a build of another worker, None where there is none after all."""
+    """Hand a station the build of another worker, or None if that failed, and return its answer."""
     return opened[0].ask(Handed(parcel))
 
 
 def fetched(parcel: Parcel | None) -> Parcel | None:
-    """Return a build of another worker, which is here then."""
+    """Return a build of another worker: as a task's argument it has been transferred to this one."""
     return parcel
 
 
@@ -105,7 +105,7 @@ def _shelf() -> bytes:
 
 
 def examined() -> tuple[Check, ...]:
-    """Return what can be measured on this worker."""
+    """Return the checks of what this worker can measure."""
     command = [sys.executable, "-m", "perfdiff.cluster.examination", json.dumps(_nannys())]
     output = subprocess.run(command, capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL).stdout
     return tuple(Check(**check) for check in json.loads(output))

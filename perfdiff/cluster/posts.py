@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class Post(Generic[T]):
-    """A worker with its station there, what it does just now, and what is to be done there after that."""
+    """A worker and its station, with the work that it does now and the rest that waits for it."""
 
     worker: Worker
     station: Future
@@ -45,7 +45,7 @@ class Post(Generic[T]):
 
 @dataclass(slots=True)
 class Posts(Generic[T]):
-    """The posts that are `here`, and those that are `gone`, with what is said of these.
+    """The posts that work (`here`), and the lost ones (`gone`), with the notes on these.
 
     `unit` and `again` are words: what a post makes several of, and what becomes of the one that it was making when it was lost. `leaves`
     hears of each post that goes, with all that it had to do.
@@ -93,17 +93,17 @@ class Posts(Generic[T]):
         return submitted(self.client, post.worker.address, "asked", request, held=[post.station])
 
     def told(self, post: Post[T]) -> str:
-        """Return a post's machine and where its builds are from, as far as others could have handed them on."""
+        """Return the name of a post's machine, and which machines handed it their builds."""
         return f"{post.name or post.worker.name}{self._handing.told(post.worker.address)}"
 
     def ask_all(self, request: protocol.Request) -> Iterator[tuple[Post[T], Answer]]:
-        """Yield what each station answers, in the order in which they do; those that fail are left out."""
+        """Send a request to all stations, and yield their answers as they come; stations that fail are left out."""
         yield from self._collected({self.ask(post, request): post for post in self.here})
 
     def answered(
         self, give: Callable[[Post[T]], protocol.Request | None], *, leaving_out: bool = True
     ) -> Iterator[tuple[Post[T], Answer | None]]:
-        """Give each post that is free something to do, as long as there is any, and yield it with its answer; None where it is gone.
+        """Give each free post the request that `give` returns, and yield the posts with their answers, None for one that was lost.
 
         `give` sets what the post does now, which whoever takes the answer takes away. With `leaving_out` a post that fails is left out.
         """

@@ -151,7 +151,7 @@ class Seeking:
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """A build of another station; None where this one is to make it, and to say `BuildReady` then."""
+    """A build of another station; None asks this station to make it, and to answer `BuildReady` then."""
 
     parcel: Parcel | None
 

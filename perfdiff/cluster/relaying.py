@@ -172,7 +172,7 @@ class Relaying:
 
 
 def stretches(revisions: int, workers: int) -> list[list[int]]:
-    """Return which revisions each worker records, so that all are done as early as can be; all but the first begin with one more."""
+    """Return the revisions of each worker, evenly shared; each stretch but the first begins with the last revision of the one before."""
     count = min(range(1, workers + 1), key=lambda parts: (-(-(revisions + parts - 1) // parts), parts))
     work = revisions + count - 1
     ends = [-(-work * part // count) - part + 1 for part in range(1, count + 1)]

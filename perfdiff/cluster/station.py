@@ -78,7 +78,7 @@ class Station:
     _recorder: _RevisionRecorder | None = None
 
     def answer(self, request: protocol.Request) -> Answer:
-        """Do what is asked and return what came of it."""
+        """Carry out a request, and return its answer."""
         try:
             return self._answer(request)
         except DiskFilledError as error:

@@ -27,7 +27,7 @@ ASK_S = 60.0  # a worker that does not answer for so long cannot be measured on
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker by its address, the name that it was given, and its host; `obstacle` says why it cannot be measured on, "" where it can."""
+    """A worker: its address, name and host; `obstacle` says why it cannot measure, "" if it can."""
 
     address: str
     name: str
@@ -143,7 +143,7 @@ def _examined(worker: Worker, asked: Future | None) -> Examined:
 
 
 def alive(client: Client) -> Mapping[str, Any]:
-    """Return what the scheduler knows of its workers, by their addresses; raise OSError where it does not answer."""
+    """Return the scheduler's information on its workers, by address; raise OSError if it does not answer."""
     workers: Mapping[str, Any] = client.scheduler_info(n_workers=-1)["workers"]
     return workers
 

@@ -47,7 +47,7 @@ def detect(tree: Path) -> BuildSystem | None:
 
 
 def guessed(command: str) -> BuildSystem | None:
-    """Return the build system whose command this is, if it has options that a project brings; else None."""
+    """Return the build system that guessed this command, if projects may add options to it; else None."""
     return next((system for system in KNOWN if system.command == command and system.name != "make"), None)
 
 

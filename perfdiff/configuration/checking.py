@@ -48,7 +48,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def checked(raw: object, setting: SettingKind, place: str, key: str) -> Any:
-    """Return a value as `setting` reads it; raise ConfigError where it is not of its kind."""
+    """Return a value converted as `setting` says; raise ConfigError if it is of another type or out of range."""
     value = setting.read(raw)
     if value is None:
         where = key if place == COMMAND_LINE else f"{place}: '{key}'"

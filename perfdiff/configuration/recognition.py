@@ -54,7 +54,7 @@ class ProjectKind(Protocol):
         ...
 
     def draft(self, folder: Path, sign: str) -> Draft:
-        """Return what `perfdiff init` writes for a project that the file `sign` tells."""
+        """Return the configuration that `perfdiff init` writes for a project, which was recognised by the file `sign`."""
         ...
 
 

@@ -97,7 +97,7 @@ def _require_named(workload: WorkloadConfig, by_name: Mapping[str, ServiceConfig
 
 
 def served(workloads: Sequence[WorkloadConfig], services: Sequence[ServiceConfig]) -> tuple[WorkloadConfig, ...]:
-    """Return workloads such that those with services never run beside the other side's: what one asks of them, the other would wait for.
+    """Return workloads with `alone` set if they use services, as base and head would wait for each other's requests.
 
     But for requests that are sent one after the other to services that each side can have for itself: both sides' may take turns.
     Benchmarks of suites have none: they are listed, and tried, before anything is started.

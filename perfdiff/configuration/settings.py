@@ -75,7 +75,7 @@ def _is_number(value: object) -> bool:
 
 
 def of_type(kind: Any) -> Callable[[Any], Any]:
-    """Return what reads values of a type, within its bounds."""
+    """Return a function that converts values to a type and checks its bounds."""
 
     def read(value: Any) -> Any:
         try:

@@ -16,7 +16,7 @@ from perfdiff.languages.installed import installed
 
 
 def taken(values: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Return the values of a workload with its suite, if it has one, as such; raise ConfigError where it says twice what is run."""
+    """Return a workload's keys with its suite under `suite`, if it has one; raise ConfigError if it says twice what is run."""
     kinds = [kind for kind in frameworks() if kind in values]
     if not kinds:
         return dict(values)
@@ -70,7 +70,7 @@ def by_language(workloads: Sequence[WorkloadConfig]) -> tuple[tuple[WorkloadConf
 
 
 def with_command(workload: WorkloadConfig, project: Path) -> WorkloadConfig:
-    """Return a workload whose command lists what is in its suite; raise ConfigError where there is no such suite."""
+    """Return a workload with the command that lists its suite's cases; raise ConfigError if the project has no such suite."""
     if workload.suite is None:
         return workload
     return replace(workload, command=frameworks()[workload.suite.kind].framework.command(project, workload.suite, workload))

@@ -37,7 +37,7 @@ class Processes:
         return results
 
     def agree(self, load: Callable[[], str]) -> bool:
-        """Return that all see the same files."""
+        """Return True: all processes run on this machine, and read the same files."""
         return True
 
 

@@ -23,5 +23,5 @@ class Serial:
         return (alone(function, item, shared) for item in items)
 
     def agree(self, load: Callable[[], str]) -> bool:
-        """Return that all who work say the same."""
+        """Return True: the one process that works reads what this one reads."""
         return True

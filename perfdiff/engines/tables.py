@@ -19,7 +19,7 @@ _PATH_BYTES = 2**20
 
 
 def chosen(engine: Engine | None, items: int) -> Engine:
-    """Return who does the work on so many items: the engine that was given, or this machine's, where they are enough for it."""
+    """Return the engine that was given, or this machine's processes if there are enough `items` for them, else the serial one."""
     wanted = engine or Processes()
     return wanted if items >= wanted.least else Serial()
 

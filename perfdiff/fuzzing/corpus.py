@@ -59,7 +59,7 @@ class Corpus:
         return bool((ran & self.matters & (self._most == 0)).any() or ((self.comparison.extra(trial) != 0) & ~self.matters).any())
 
     def add(self, entry: CorpusEntry) -> Ints:
-        """Keep an input if it is worth it; return the places that matter which it reaches and no other did."""
+        """Keep an input if it shows more than others did; return the places (indices) that matter and that it is the first to reach."""
         counts = entry.trial.counts[Side.HEAD].astype(np.float64)
         extra = self.comparison.extra(entry.trial)
         self.matters |= extra != 0

@@ -23,7 +23,7 @@ class Segment:
     falling: bool = False
 
     def content(self, times: int) -> bytes:
-        """Return the part with so many repetitions, where it repeats."""
+        """Return the bytes of the segment, repeated `times` times if it is one that repeats."""
         if not self.repeats:
             return self.text
         if self.number_at is None:
@@ -41,7 +41,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class InputFamily:
-    """Inputs of one workload that differ in how often their repeated segments stand there.
+    """Inputs of one workload that differ only in the number of repetitions of some segments.
 
     `values` are the other parameters of the workload. A family of a numeric parameter has no segments: `dial` is the parameter's name,
     whose value is the number of times, `most` at most.
@@ -59,7 +59,7 @@ class InputFamily:
         return bool(self.dial) or any(segment.repeats and segment.text for segment in self.segments)
 
     def content(self, times: int) -> bytes:
-        """Return the input with so many repetitions."""
+        """Return the input whose repeated segments stand there `times` times."""
         return b"".join(segment.content(times) for segment in self.segments)
 
     def parameters(self, times: int) -> Values:
@@ -75,7 +75,7 @@ class InputFamily:
         return max(1, (size - fixed) // a_time) if a_time else 1
 
     def size(self, times: int) -> int:
-        """Return the bytes of its input with so many repetitions, or the value of its dial."""
+        """Return how many bytes the input with `times` repetitions has, or the value of its dial."""
         return times if self.dial else len(self.content(times))
 
 

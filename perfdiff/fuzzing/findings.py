@@ -37,7 +37,7 @@ class SlowInput:
 
     @property
     def verdict(self) -> Verdict:
-        """Return what whole runs say: head is slower, or they exclude that, or neither."""
+        """Return the verdict of whole runs: head is slower, that is excluded, or neither."""
         match self.run and self.run.standing:
             case PointStanding.SLOWER:
                 return Verdict.REGRESSION
@@ -48,7 +48,7 @@ class SlowInput:
 
 @dataclass(frozen=True, slots=True)
 class SearchFindings:
-    """What was found among so many inputs `tried` in some `seconds`, the worst first.
+    """The inputs that a search found, the worst first: it `tried` a number of inputs in some `seconds`.
 
     `reached` is the share of the lines of functions that changed or did more which some input ran, `matters` how many such lines there are.
     Inputs had at most `size` bytes; `most` is head's work over base's with the worst of all.

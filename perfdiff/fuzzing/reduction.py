@@ -12,7 +12,7 @@ _LONGEST_WORD = 16  # that may be as well one of its letters
 
 
 def reduced(family: InputFamily, is_kept: Callable[[InputFamily], bool], trials: int) -> InputFamily:
-    """Return a family without the stretches of tokens that can be left out one by one, asking at most so many times.
+    """Return a family without the stretches of tokens that can be left out one by one, in at most some `trials`.
 
     Something that repeats stays. How many repetitions there are is no part: it is asked when growth is told.
     """

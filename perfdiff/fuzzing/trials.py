@@ -55,7 +55,7 @@ class PairedRun:
 
     @property
     def seems_slower(self) -> bool:
-        """Return whether head takes so much more CPU time that it is worth asking again."""
+        """Return whether head takes enough more CPU time to be worth further runs."""
         base, head = self.cpu_ns[Side.BASE], self.cpu_ns[Side.HEAD]
         return head - base > LEAST_EXTRA_NS and head > LEAST_SLOWDOWN * base
 
@@ -65,11 +65,11 @@ class Oracle(Protocol):
 
     @property
     def comparison(self) -> PlaceComparison:
-        """Return what tells work of the two sides apart."""
+        """Return the comparison of the two sides' places, by which their work is told apart."""
         ...
 
     def trial(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
-        """Return what both sides do with the input of a family; what takes longer than `limit_s` hangs."""
+        """Run both sides on the input of a family, and return their counts and times; a run beyond `limit_s` counts as hanging."""
         ...
 
 
@@ -138,7 +138,7 @@ class CorpusEntry:
         return max(self.ratio, self.slowdown)
 
     def is_told_by_lines(self, least: float) -> bool:
-        """Return whether lines show a ratio of at least so much, and half of what CPU time shows, by its logarithm."""
+        """Return whether lines show a ratio of at least `least`, and by its logarithm at least half of the ratio of CPU times."""
         return self.ratio >= least and self.ratio**2 >= self.slowdown
 
     @property

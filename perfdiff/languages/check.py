@@ -32,7 +32,7 @@ def refused(name: str, error: PerfdiffError, otherwise: str, *, is_needed: bool)
 
 
 def told(name: str, tell: Callable[[], object], otherwise: str, *, is_needed: bool) -> Check:
-    """Return what `tell` returns as a check that finds it, or the message that it raises."""
+    """Return a passed check with what `tell` returns as its text, or a failed one with the message that `tell` raises."""
     try:
         says = str(tell())
     except PerfdiffError as error:

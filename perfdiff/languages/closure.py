@@ -21,7 +21,7 @@ class Links:
 
 
 def closure(keys: Iterable[K], following: Callable[[K], Iterable[K]]) -> KeysView[K]:
-    """Return the keys, and all that `following` gives for them and for what it gave, the nearest first."""
+    """Return the transitive closure of keys under `following`, the nearest first."""
     reached = dict.fromkeys(keys)
     waiting = deque(reached)
     while waiting:

@@ -88,7 +88,7 @@ def compile_each(compiling: Sequence[str], objects: Mapping[Path, str]) -> None:
 
 
 def run(command: Sequence[str]) -> bytes:
-    """Return what a compiler or one of its tools prints; raise BuildError where it fails, OSError where the disk is full."""
+    """Return the output of a compiler or one of its tools; raise BuildError if it fails, OSError if the disk is full."""
     try:
         ended = subprocess.run(command, capture_output=True, check=False, timeout=_TIMEOUT_S)
     except OSError as error:

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class DependencyChange:
-    """What a project uses of another one, in another version in head; None where a side uses none of it."""
+    """A dependency whose version differs in head; a version is None if the side does not use it."""
 
     name: str
     base: str | None

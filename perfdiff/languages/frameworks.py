@@ -65,7 +65,7 @@ class Framework:
             return None
 
     def find(self, project: Path) -> Iterable[str]:
-        """Yield what can be run of a checkout that nothing was built in, as values of the key: all of it by one, where that is possible."""
+        """Yield values of the workload's key that select everything that a checkout (not built) can run, one value if that is enough."""
         raise NotImplementedError
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:

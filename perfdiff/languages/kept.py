@@ -48,7 +48,7 @@ class TextCache:
         self._code = code.digest()
 
     def text(self, content: bytes) -> str | None:
-        """Return what is kept of a content, None where nothing can be read; its age is the time since it was used."""
+        """Return the text that is kept for a content, None if there is none; reading it counts as a use."""
         path = self._path(content)
         with contextlib.suppress(OSError, ValueError):
             if path is not None:
@@ -58,7 +58,7 @@ class TextCache:
         return None
 
     def keep(self, content: bytes, text: str) -> None:
-        """Keep what a content told; where that cannot be written, it is read again the next time."""
+        """Keep a text for a content; if it cannot be written, the content is parsed again the next time."""
         path = self._path(content)
         with contextlib.suppress(OSError):
             if path is not None:
@@ -78,7 +78,7 @@ class FactsCache(Generic[T]):
         self._kind, self._texts = kind, TextCache(folder, reader, shape=shape(kind))
 
     def facts(self, content: bytes, read: Callable[[], T]) -> T:
-        """Return what a content tells, by `read` where that is not kept yet."""
+        """Return the facts of a content, from the cache or else by `read`."""
         text = self._texts.text(content)
         with contextlib.suppress(ValueError):
             if text is not None:

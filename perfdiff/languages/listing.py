@@ -79,7 +79,7 @@ class SuiteListing:
 
     @classmethod
     def read(cls, text: str) -> SuiteListing:
-        """Return what a listing's JSON tells; raise ValueError, KeyError or TypeError where it is none."""
+        """Parse a listing's JSON; raise ValueError, KeyError or TypeError if it is none."""
         table = json.loads(text)
         benchmarks = {
             entry["name"]: Benchmark(
@@ -125,7 +125,7 @@ def limit_s() -> float:
 
 
 def longest_s(usual: float) -> float:
-    """Return how many seconds one benchmark may take, as `usual` where nobody says it."""
+    """Return how many seconds one benchmark may take: as the environment says, else `usual`."""
     return float(os.environ.get(LONGEST_S, usual))
 
 

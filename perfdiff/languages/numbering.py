@@ -97,7 +97,7 @@ class Alignment:
 def rekeyed(
     head: Program, keys: Mapping[str, str], named: Callable[[FunctionDefinition, str], FunctionDefinition]
 ) -> tuple[Program, Mapping[str, FunctionDefinition]]:
-    """Return head with the keys that its functions have in base, and its functions as they were by these keys.
+    """Return head with its functions renumbered by base's keys, and by these keys the functions as head had them.
 
     `named` returns a function with the names that it has because of its key in base. Nothing changes where two would have one key.
     """

@@ -38,13 +38,13 @@ class Packs:
 
     @property
     def workplace(self) -> Workplace | None:
-        """Return what all packs lay beside a tree, None where they lay nothing."""
+        """Return what the packs put beside a tree, None if they put nothing there."""
         wanted = [pack.workplace for pack in self._all if pack.workplace is not None]
         return _Workplaces(tuple(wanted)) if wanted else None
 
     @property
     def identity(self) -> str:
-        """Return what measuring depends on because of the packs."""
+        """Return the part of an experiment's key that the packs determine."""
         return self.workplace.identity if self.workplace else ""
 
     @property
@@ -88,7 +88,7 @@ class Packs:
         return tuple(pair for pack in self._all for pair in pack.match(_of(pack, base), _of(pack, head)))
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
-        """Return what the programs of a build run on, with versions."""
+        """Return the interpreters and packages that a build's programs run on, with versions."""
         return tuple(name for pack in self._all for name in pack.runs_on(built))
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:

@@ -275,7 +275,7 @@ class PlaceReader(Protocol):
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Return what is counted, by file, line and function; of a template each instance."""
+        """Return the counted places by file, line and function; each instance of a template is one."""
         ...
 
     @property
@@ -305,11 +305,11 @@ class Prepared:
 
 
 class Workplace(Protocol):
-    """What a language lays beside a tree before its build command runs there, such as an environment of its packages."""
+    """Something that a language puts beside a tree before the build command runs, such as an environment with packages."""
 
     @property
     def identity(self) -> str:
-        """Return what the result of a build depends on because of it, such as the version of an interpreter."""
+        """Return its part of a build's key, such as the version of an interpreter."""
         ...
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
@@ -327,7 +327,7 @@ class Workplace(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProbeCosts:
-    """What a probe adds to a call, in ns: one that is timed with its inputs, one that is counted, one that passes without a look.
+    """The cost of a probe in ns: for a call that is timed with its inputs, one that is counted, and one that is skipped.
 
     `branch_ns` is what one outcome of a watched condition adds, `marked_ns` a counted call that leaves no entry on the shadow stack, but a
     mark at its frame; infinity where calls have no frame on the C stack.
@@ -370,11 +370,11 @@ class Language(Protocol):
         ...
 
     def runs_on(self, built: PlainBuild) -> tuple[str, ...]:
-        """Return what the programs of a build run on, with versions: an interpreter, packages of other projects."""
+        """Return what a build's programs run on, with versions: the interpreter, and packages of other projects."""
         return ()
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return what else a reader must know of how two builds differ, such as versions of what they use."""
+        """Return notes on other differences of two builds, such as versions of what they use."""
         return ()
 
     def absent(self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:
@@ -413,7 +413,7 @@ class Language(Protocol):
         return {}
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return what reads the counts of a placed build's lines, None where they cannot be counted."""
+        """Return the reader of a placed build's line counts, None if lines cannot be counted."""
         return None
 
 

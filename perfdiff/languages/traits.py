@@ -163,7 +163,7 @@ class Forking:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """What the language has to do with runs: `variables` that its runtime reads, what it prints where a file is not there, complaints.
+    """A language's traits at run time: `variables` that it reads, and what it prints when a file is missing or something fails.
 
     `own_threads` is how names of threads begin by which the runtime compiles and collects garbage, as the kernel has them.
     `complaint` returns what the end of a failed run's standard error complains of, None where it knows nothing of it.

@@ -76,7 +76,7 @@ class Buffered:
         return b"".join(parts)[:-1].removesuffix(b"\r")
 
     def pieces(self, size: int) -> Iterator[bytes]:
-        """Yield so many bytes; raise AnswerError where they end before."""
+        """Yield `size` bytes in pieces; raise AnswerError if the answer ends before."""
         while size:
             self._fill()
             piece = self._taken(min(self._place + size, len(self._data)))
@@ -84,7 +84,7 @@ class Buffered:
             yield piece
 
     def all(self) -> Iterator[bytes]:
-        """Yield what comes until the connection ends."""
+        """Yield the bytes that arrive until the connection ends."""
         piece = self._taken(len(self._data)) or self.incoming.receive(_PIECE)
         while piece:
             yield piece

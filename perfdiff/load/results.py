@@ -36,7 +36,7 @@ class Results:
 def results(
     mix: RequestMix, requests: Sequence[Planned], answers: Sequence[RequestOutcome], elapsed_ns: float, late_ns: float = 0.0
 ) -> Results:
-    """Return what requests of each kind took; those that failed have no time."""
+    """Return the times of the requests of each kind; failed ones have no time."""
     kinds = []
     for kind, config in enumerate(mix.requests):
         own = [(request, answer) for request, answer in zip(requests, answers, strict=True) if request.kind == kind]

@@ -60,7 +60,7 @@ class Bench:
         return min(self.request.config.probes.samples, max(1, RECORDS // runs))
 
     def collector(self, targets: Targets) -> Collector:
-        """Return what carries out runs of these targets."""
+        """Return the collector that makes runs of these targets."""
         return Collector(
             targets=targets,
             workloads={workload.name: workload for workload in self.request.config.workloads},
@@ -76,7 +76,7 @@ class Bench:
 
     @property
     def workshop(self) -> Workshop:
-        """Return where all sides are built."""
+        """Return the workshop that builds both sides."""
         return Workshop(
             pins={side: self.pins.base if side is Side.BASE else self.pins.head for side in self.sides},
             config=self.request.config.build,

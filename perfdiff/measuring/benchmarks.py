@@ -234,7 +234,7 @@ class Selecting:
         return sum(case.run_s for case in self._listed) <= self._affordable_s
 
     def at_most(self, seconds: float) -> float:
-        """Return how long listing a side may take, or looking what its cases reach: so long, or a part of the time that is left."""
+        """Return how long listing a side, or finding what its cases reach, may take: `seconds`, or a part of the time that is left."""
         return min(seconds, _LOOK_SHARE * self.bench.request.deadline.left_s)
 
 

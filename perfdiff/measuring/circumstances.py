@@ -49,7 +49,7 @@ class Circumstance:
 
 
 def followed(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
-    """Return what runs that follow each other show, where any of these `runs` wrote in its tree."""
+    """Make runs that follow each other in one tree, and return what they show; nothing if none of `runs` wrote in its tree."""
     if bench.upkeep.written.keys().isdisjoint(_asked(bench)):
         return Circumstance()
     points = _chosen(bench, runs, BUDGET_S, LONGEST_S)
@@ -57,7 +57,7 @@ def followed(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
 
 
 def by_hand(bench: Bench, site: Site, runs: Sequence[Run]) -> Circumstance:
-    """Return what runs show that are made as who starts them by hand does, of workloads that fit into the time for that by these `runs`."""
+    """Make runs as a user does by hand, and return what they show; `runs` tell which workloads fit into the time."""
     points = _chosen(bench, runs, _BY_HAND_S, _BY_HAND_S / (_LEAST * len(Side)))
     limits_s = {point.workload: _HANGS * _took_s(point, runs) + _HANGS_S for point in points}
     limited = tuple(

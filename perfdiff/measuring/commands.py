@@ -40,7 +40,7 @@ class CommandBench:
         return workloads.points(self.request.config.workloads)
 
     def collector(self) -> Collector:
-        """Return what carries out runs of the commands."""
+        """Return the collector that makes runs of the commands."""
         return Collector(
             targets={(Phase.PLAIN, side): Target(self.request.repository, None, command=text) for side, text in self.commands.items()},
             workloads={workload.name: workload for workload in self.request.config.workloads},

@@ -50,7 +50,7 @@ def require_probes(bench: Bench, site: Site) -> None:
 
 
 def answered_by_counts(bench: Bench, site: Site, variant: Variant, counted: GatheredCounts, collector: Collector) -> Site:
-    """Return what there is to tell where the counts of all functions answer; raise WorkloadError where they are of other code."""
+    """Return the site of a comparison that exact counts answer; raise WorkloadError if they were made with other code."""
     ran = frozenset().union(*counted.called.values())
     reach.require_tree(collector.misplaced, ran, site.subjects)
     require_calls(bench, counted.called, variant.probes, variant.built)
@@ -59,7 +59,7 @@ def answered_by_counts(bench: Bench, site: Site, variant: Variant, counted: Gath
 
 
 def covered(bench: Bench, site: Site, measured: Collection[int], passed: SurveyCoverage) -> Site:
-    """Add which functions are measured, which call which, and of which changed ones nothing is known, of all that ran."""
+    """Return the site with the measured functions, the calls between functions, and the changed functions of which nothing is known."""
     exclude = bench.request.config.probes.exclude
     probed = site.subjects.probeable(exclude).keys() - passed.lost
     subjects = site.subjects.as_seen(probed, passed.edges)

@@ -38,7 +38,7 @@ _CLOCKED = ("takes much less CPU time", "it seems to end by the clock")
 
 @dataclass(slots=True)
 class Duets:
-    """Makes pairs of runs, together where their workload allows it, which a user may deny it by `alone`.
+    """Makes pairs of runs, both at the same time unless the workload does not allow it or says `alone`.
 
     Runs that wait, head's more than base's, or use several threads, would be others on one CPU. Threads of a runtime's own, such as those
     that compile, are none of the program: a run with `Target.calm` tells whether it has others, and what a machine that is busy makes it

@@ -134,7 +134,7 @@ def benches(bench: Bench) -> Iterator[Bench]:
 
 
 def titles(config: Config) -> str:
-    """Return what people call the suites of a configuration."""
+    """Return the titles of a configuration's suites, as people write them."""
     kinds = dict.fromkeys(workload.suite.kind for workload in config.workloads if workload.suite)
     return ", ".join(frameworks()[kind].framework.title for kind in kinds)
 

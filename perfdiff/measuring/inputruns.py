@@ -93,7 +93,7 @@ class InputRuns:
 
     @property
     def revisions(self) -> dict[Side, Revision]:
-        """Return what is searched."""
+        """Return the revisions that are searched, by side."""
         return {side: (self.pins.base if side is Side.BASE else self.pins.head).revision for side in self.sides}
 
     @property
@@ -135,7 +135,7 @@ class InputRuns:
         return float((~is_steady).sum()) / max(1, int((first.counts > 0).sum()))
 
     def trial(self, family: InputFamily, times: int, limit_s: float) -> PairedRun:
-        """Return what both sides do with an input; raise PerfdiffError where that says nothing of the input."""
+        """Run both sides on an input, and return their counts and times; raise PerfdiffError if a failure is not the input's."""
         if self.is_alone:
             return self._alone(family, times, limit_s)
         ran = self._together(family, times, limit_s) or {side: self._run(side, family, times, limit_s) for side in self.sides}

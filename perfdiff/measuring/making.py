@@ -42,7 +42,7 @@ class PairMaker(PairSource, Protocol):
 
 @dataclass(slots=True)
 class OwnMachine:
-    """Makes pairs on this machine, one after the other.
+    """Makes pairs of runs on this machine, one pair after the other.
 
     Whole runs are spread over layouts, of which it makes as many as they need, or all are of the builds as they are.
     """

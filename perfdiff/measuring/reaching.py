@@ -66,7 +66,7 @@ def told_apart(
     in_time: Callable[[], bool],
     share: Calls | None = None,
 ) -> Iterator[tuple[SuiteCase, Calls | None]]:
-    """Yield which of some tests that may run in one process reach what is wanted, with their calls of it; None of those that fail.
+    """Yield tests with their calls of the wanted functions, None for one that fails; several may run in one process.
 
     They run together first. Where that run tells them apart, those that fail run once more without the others; else they run in ever
     smaller parts where they reach something or fail: of many tests few runs find the few that do (group testing: Dorfman 1943). Of tests
@@ -97,7 +97,7 @@ def _marked(tests: Sequence[SuiteCase], workload: WorkloadConfig) -> WorkloadCon
 
 
 def named(marked: MarkedRun, tests: Sequence[SuiteCase]) -> MarkedRun:
-    """Return what marks tell by the names of tests, where their driver marks what it calls them itself."""
+    """Return a marked run with the names of tests in place of those that their driver marks them with."""
     names = {word: test.name for test in tests if test.batch is not None for word in shlex.split(test.batch.case)}
     passed = {names.get(name, name): calls for name, calls in marked.passed.items()}
     return replace(marked, passed=passed, failed=frozenset(names.get(name, name) for name in marked.failed))

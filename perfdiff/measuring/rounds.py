@@ -38,7 +38,7 @@ FEWEST_TO_CHOOSE = 1 + 1 + counting.LEAST_ROUNDS  # one that counts calls, one t
 
 @dataclass(slots=True)
 class Rounds:
-    """All runs of one comparison, and what they recorded; each kind of round adds its own."""
+    """The runs of one comparison and their recordings, which each round extends."""
 
     bench: Bench
     site: Site
@@ -122,7 +122,7 @@ class Rounds:
             self.runs += counts.runs
 
     def locate(self) -> None:
-        """Choose functions, count them, and time their calls as far as that is needed.
+        """Choose functions, count their work, and time their calls if counts leave a question.
 
         Of two revisions, whose whole runs have an answer without it, builds with probes that cannot be made or run cost the calls alone.
         """
@@ -190,7 +190,7 @@ class Rounds:
         self.site = coverage.untimed(self.site)
 
     def end_with_whole_runs(self) -> None:
-        """Leave it open which function takes longer, as nobody asks for it."""
+        """End the measurement with whole runs: which function takes longer stays open."""
         self.site = coverage.untimed(self.site)
         self.notes += (caveats.whole_runs_alone(),)
 

@@ -28,7 +28,7 @@ _MOST = 3  # workloads whose single calls are looked at
 
 
 def uncompared(bench: Bench, site: Site, runs: Sequence[Run], met: MetFiles, waiting: Sequence[Point]) -> tuple[ComparisonGap, ...]:
-    """Return what differs and is not compared; runs in other circumstances are made where nothing else is.
+    """Return the differences that are not compared; if there are none, runs in other circumstances are made to find some.
 
     `runs` are those so far, `met` is what they met, and at the points `waiting` head waits longer for services outside
     the revisions.

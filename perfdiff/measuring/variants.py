@@ -19,14 +19,14 @@ from perfdiff.records.schema import Phase, Side
 
 
 def spread(bench: Bench, site: Site) -> LayoutSpread:
-    """Return what whole runs are spread over."""
+    """Return the layouts over which whole runs are spread."""
     config = bench.request.config
     layouts = bench.workshop.layouts(site.plain, config.measure.layouts)
     return LayoutSpread(layouts, bench.upkeep, config.compare.seed, config.measure.layouts)
 
 
 def recipe(bench: Bench, site: Site) -> Recipe:
-    """Return what builds of all sides with the chosen probes are made of."""
+    """Return the recipe for builds of both sides with the chosen probes."""
     probes = {side: site.subjects.timed_probes(side, site.selection.choices) for side in bench.sides}
     modes = {choice.id: choice.entry for choice in site.selection.choices}
     return Recipe(probes, modes, site.steering, next(iter(site.plain.values())).used)

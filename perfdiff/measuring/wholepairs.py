@@ -165,7 +165,7 @@ class WholePairs:
         return point.id in {end.point.id for end in self.slower_by_far(runs)}
 
     def slower_by_far(self, runs: Sequence[Run]) -> tuple[EndToEnd, ...]:
-        """Return the points where head is slower by so much that few pairs show it beyond doubt."""
+        """Return the points at which few pairs show beyond doubt that head is slower."""
         return slower_by_far(self.bench.points, runs, self.bench.request.config.compare)
 
     def _tell(self, runs: list[Run]) -> None:
@@ -186,7 +186,7 @@ class WholePairs:
         return f"{at}; {decided} of {points} points decided"
 
     def say_what_is_open(self, runs: list[Run]) -> None:
-        """Say what the runs show where that is no answer, and there will be no more of them."""
+        """Report what the runs show if they leave the question open and no more will be made."""
         so_far = self._so_far(runs)
         if so_far and not self.has_first_words:
             self._say(f"open, {so_far}")

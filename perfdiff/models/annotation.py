@@ -176,7 +176,7 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class Levels:
-    """How the runs that an annotation was learnt from lie about it, so that other runs can be held against it.
+    """How the runs that an annotation was learnt from scatter about it; other runs are tested against that.
 
     A run's level is the logarithm of its cost over the annotated one. `mean` is over the workload points, `spread` the standard
     deviation of the runs of one point, `misfit` that of the points' means, which the annotation's terms do not meet.

@@ -87,7 +87,7 @@ class _Costs:
 
 
 def select(table: SampleTable, metric: str, *, function: str = "") -> CorrelationSelection:
-    """Return what the paper's method selects for a metric; ValueError where no call has it.
+    """Return the paper's selection for a metric; raise ValueError if no call has it.
 
     Step by step: the feature of the highest correlation, if above `LEAST_PCC`; a polynomial of the lowest degree whose relative error is at
     most `MOST_ERROR`; else a constant where its relative error is as small, else clusters.

@@ -14,7 +14,7 @@ def six_digits(value: float) -> float:
 
 
 def rounded_coefficients(columns: Floats, coefficients: Floats) -> Floats:
-    """Return the coefficients (k,) with so many digits that no prediction of `columns` (n, k) moves by `DIGITS` of itself.
+    """Return the coefficients (k,), rounded so that no prediction of `columns` (n, k) changes by more than `DIGITS` of itself.
 
     Where terms nearly cancel, it takes more than six.
     """

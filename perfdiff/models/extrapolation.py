@@ -99,7 +99,7 @@ class Forecast:
         return low, high
 
     def times(self, factor: float) -> Forecast:
-        """Return the same with each draw so many times as large."""
+        """Return the forecast with each draw multiplied by `factor`."""
         return replace(self, draws=self.draws * factor, calls=self.calls * factor)
 
     def varied(self, deviation: float, rng: np.random.Generator) -> Forecast:
@@ -174,7 +174,7 @@ class CostModel:
 
 
 def learnt(annotation: Annotation, table: SampleTable) -> CostModel:
-    """Return what predicts by an annotation and the calls that it was fitted to."""
+    """Return a cost model from an annotation and the calls that it was fitted to."""
     rows = observe(table, annotation.metric)
     tolerance = NOISY if metric_of(annotation.metric).noisy else EXACT
     parts = []

@@ -50,7 +50,7 @@ def print_annotation(annotation: Annotation) -> str:
 
 
 def print_all(annotations: Sequence[Annotation]) -> str:
-    """Return a file of annotations."""
+    """Return the text of a file that holds the annotations, one behind the other."""
     return "\n".join(print_annotation(annotation) + "\n" for annotation in annotations)
 
 

@@ -133,7 +133,7 @@ def _with_noise(x: Floats, costs: CostMatrix) -> tuple[CostMatrix, Floats]:
 
 
 def penalty(points: Ints, numbers: int) -> Floats:
-    """Return what so many estimated numbers cost: BIC's log n each, corrected for few points; infinite where too few are left."""
+    """Return BIC's penalty for a law with estimated `numbers`: log n each, corrected for few points; infinite if too few are left."""
     left = points - numbers - 2
     return np.where(left > 0, numbers * np.log(points) * points / np.maximum(left, 1), np.inf)
 

@@ -38,7 +38,7 @@ def shortest(value: float | Decimal) -> str:
 
 
 def six_digits(value: float | Decimal) -> str:
-    """Return the number as people read it."""
+    """Return a number with at most six significant digits."""
     return f"{float(value):.6g}"
 
 
@@ -53,7 +53,7 @@ def quoted(text: str) -> str:
 
 
 def spelt(text: str, pattern: str) -> str:
-    """Return a name as it is where all of it matches `pattern`, else quoted."""
+    """Return a name unquoted if all of it matches `pattern`, else as a quoted string."""
     return text if re.fullmatch(pattern, text) and text == text.strip() and text.isprintable() else quoted(text)
 
 

@@ -96,7 +96,7 @@ class Parser:
             self._reader.fail("the end")
 
     def annotation(self) -> Annotation:
-        """Take one annotation; all sums of its numbers are exact."""
+        """Parse one annotation; sums of its numbers are exact."""
         with exact():
             return self._annotation()
 

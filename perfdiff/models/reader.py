@@ -45,7 +45,7 @@ class Reader:
             self.at = space.end()
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
-        """Take what matches here, without white space before it."""
+        """Consume the text that matches at this place, behind white space, and return it; None if none does."""
         match = pattern.match(self.text, self.at)
         if match is None:
             return None

@@ -90,8 +90,10 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class InputGroups:
-    """Rows with the same inputs: an id for each row (n,); of groups large enough, their `rows` by group, the `group` of each of these, and
-    where its one or two `middles` (2, groups) stand.
+    """Rows grouped by equal inputs.
+
+    Each row (n,) has the id of its group. For large groups, `rows` lists their rows by group, `group` the group of each of these, and
+    `middles` (2, groups) the one or two middle ones.
     """
 
     inputs: Ints
@@ -227,7 +229,7 @@ def decide(regime: Regime, setting: ContestSetting) -> TermChoice:
 
 
 def left_out(regime: Regime, terms: Sequence[Factors]) -> str | None:
-    """Return the feature that would pay most beside terms that are as many features' as one model has; None where there is none."""
+    """Return the best further feature of a model that has as many as it may have; None if it has fewer, or none would pay."""
     used = tuple(dict.fromkeys(name for factors in terms for name, _ in factors))
     if len(used) < MAX_FEATURES or not regime.usable.keys() >= set(used):
         return None

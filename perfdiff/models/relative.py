@@ -63,7 +63,7 @@ class TermFit:
     deviance: Floats
 
     def rows(self, which: slice) -> TermFit:
-        """Return what fits some of the costs."""
+        """Return the fit restricted to some rows."""
         return TermFit(self.coefficients[which], self.values[which], self.scale[which], self.deviance[which])
 
 

@@ -204,7 +204,7 @@ class Contest:
         return np.asarray(self.basis.columns[:, chosen] @ (solution * self._norms[-1] / self._norms[chosen]))
 
     def pays_held_out(self, places: Sequence[int], fewer: Sequence[int]) -> bool:
-        """Return whether columns leave so much less of runs that they were not fitted to than `fewer` ones that they are worth it."""
+        """Return whether columns explain materially more of held-out runs than `fewer` columns do."""
         spared = len(self._setting.deviation) * self._setting.unexplained
         return self._held_out(places) + spared <= (1 - WORTH_IT) * (self._held_out(fewer) + spared)
 

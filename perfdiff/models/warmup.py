@@ -144,5 +144,5 @@ def _is_clear(steps: Floats) -> bool:
 
 
 def joined(warm_ups: Sequence[WarmUp | None]) -> WarmUp | None:
-    """Return the warm-up of several sides together: as long as the longest, so that behind it all are steady."""
+    """Return the longest warm-up, behind which all sides are steady; None if no side warms up."""
     return max((side for side in warm_ups if side is not None), key=lambda side: side.calls, default=None)

@@ -32,7 +32,7 @@ WORK_METRICS = tuple(counter.metric for counter in WORK_COUNTERS)
 
 
 def work_counters(counted: Container[str]) -> tuple[WorkCounter, ...]:
-    """Return what measures work among the counters of a function, or of a whole program."""
+    """Return those counters of a function or program that measure work."""
     return tuple(counter for counter in WORK_COUNTERS if counter.metric in counted)
 
 

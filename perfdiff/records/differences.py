@@ -49,7 +49,7 @@ class Entity:
 
 
 def function_entity(name: str) -> Entity:
-    """Return a function as what others depend on."""
+    """Return the entity by which others depend on a function."""
     return Entity(EntityKind.FUNCTION, "function", name)
 
 
@@ -87,7 +87,7 @@ def text_reason(says: str) -> ChangeReason:
 
 
 def depends_reason(says: str) -> ChangeReason:
-    """Return that what a function depends on differs, as `says` tells."""
+    """Return the reason that a function depends on something that differs; `says` is its text."""
     return ChangeReason(ReasonKind.DEPENDENCY, says)
 
 

@@ -24,7 +24,7 @@ Resolve = Callable[[str], str | None]  # the commit that a word means in a repos
 
 @dataclass(frozen=True, slots=True)
 class FleetPart:
-    """A part, without what it says of its functions, and where it lies."""
+    """The description of a part, without its functions, and the folder that holds it."""
 
     folder: Path
     part: Part
@@ -32,7 +32,7 @@ class FleetPart:
 
 @dataclass(slots=True)
 class LeftOut:
-    """What is not compared, by why: how many parts, and some of them by name."""
+    """The parts that are not compared, by reason, some of them by name."""
 
     reasons: dict[str, list[str]] = field(default_factory=dict)
 
@@ -254,7 +254,7 @@ def _host_notes(sides: Mapping[Side, Sequence[FleetPart]]) -> Iterable[Note]:
 
 
 def machine_key(part: Part) -> tuple[str, Environment]:
-    """Return what makes two parts those of one machine: its name, and all that makes times differ."""
+    """Return a key that two parts share if one machine recorded them: its name, and all of its environment that changes times."""
     environment = part.environment
     return part.host, replace(environment, created="", flags=(), clock="", pmu=False)
 

@@ -74,7 +74,7 @@ Place = Variable | Allocation | Stack
 
 @dataclass(frozen=True, slots=True)
 class HotLine:
-    """A line, or a page where `size` is that of one.
+    """A cache line, or a page of memory if `size` is a page's.
 
     `hitm` counts how often a thread found it modified by another one, `hitm_false` those of them in which the other had written other
     bytes, `remote` how often it came from the memory of another node. Up to `missed` events came before it was watched. `places` is

@@ -35,7 +35,7 @@ class MachinePart:
 
 
 def kind_of(environment: Environment) -> KindKey:
-    """Return what makes two machines comparable, with its names; equal values are one kind."""
+    """Return the key of a machine's kind, with names: machines with equal keys can be compared."""
     kernel = _KERNEL.match(environment.kernel)
     return (
         ("processor", environment.cpu),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LastingSite:
-    """A line of the project, by its function, whose memory was still allocated at a run's end: so many blocks, of so many bytes in all.
+    """A line of the project whose memory was still allocated at a run's end: its function, blocks, and their bytes in all.
 
     `line` is None and `text` empty where a library asked for the memory while the function was open, and the line is not known.
     """

@@ -17,7 +17,7 @@ _LASTING = struct.Struct("<II4Q")
 
 @dataclass(frozen=True, slots=True)
 class LastingBlocks:
-    """So many `blocks` of memory, of so many `bytes` in all, that one call of an allocating function asked for.
+    """The `blocks` of memory, of `bytes` in all, that one call of an allocating function in the code asked for.
 
     `site` is that call, None where it lies in no file; `probe` that of the innermost call that was open, 0 where none was.
     """

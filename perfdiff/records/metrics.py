@@ -23,12 +23,12 @@ class Metric:
 
     @property
     def counts(self) -> str:
-        """Return what it counts, where it is clear whether callees are left out."""
+        """Return the metric's name without a word on whether callees are included."""
         return f"{self.what} executed" if self.executed else self.what
 
     @property
     def says(self) -> str:
-        """Return what it is, in words."""
+        """Return the name of the metric in words, such as `time, callees included`."""
         return f"{self.counts}, without probed callees'" if self.own else self.counts
 
 

@@ -52,7 +52,7 @@ class PartFunction:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What is known of a part besides its numbers. `id` is no other part's, `session` that of all parts that one command recorded.
+    """The description of a part. `id` is unique; `session` is shared by all parts that one command recorded.
 
     `tree` is the content of the revision, digested, `build` what it was compiled with. Times of day are those of the host's own clock;
     `elapsed_s` is by a clock that nobody sets. `cpu_s` is what the command took of a CPU meanwhile, as far as the kernel tells.
@@ -191,7 +191,7 @@ def below(folder: Path) -> Iterator[Path]:
 
 
 def load(folder: Path) -> Part:
-    """Return what a part says of itself; raise RecordingError where it is damaged or of another version."""
+    """Return the description of a part; raise RecordingError if it is damaged or of another version."""
     try:
         document = bounds.parsed(bounds.content(folder / FILE).decode())
     except (OSError, ValueError) as error:
@@ -274,7 +274,7 @@ def _grouped(function: Ints, order: Ints) -> tuple[list[int], list[Ints]]:
 
 @dataclass(frozen=True, slots=True)
 class FinishedPart:
-    """A finished part on its host: where it lies, how large it is, and what decides whether it stays."""
+    """A finished part on its host: its folder, its size, the digest of its revision's tree, and when it began."""
 
     folder: Path
     bytes: int

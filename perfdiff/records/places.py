@@ -42,16 +42,16 @@ class Instances:
 
     @classmethod
     def none(cls) -> Instances:
-        """Return those of code of which there is one function."""
+        """Return no instances, as of code without templates."""
         return cls(np.empty(0, dtype=np.int64), (), np.empty((0, 0)))
 
     def of(self, place: int) -> range:
-        """Return which of them (indices) are of a place."""
+        """Return the indices of the instances of one place."""
         first, end = np.searchsorted(self.places, [place, place + 1]).tolist()
         return range(first, end)
 
     def at(self, points: Ints) -> Instances:
-        """Return them with their counts at some points (indices)."""
+        """Return the instances with their counts at some points, which are given by indices."""
         return replace(self, counts=self.counts[:, points]) if self.names else self
 
 
@@ -77,7 +77,7 @@ class PlaceCounts:
 
     @property
     def known(self) -> Ints:
-        """Return the points (indices) that have all of their counts."""
+        """Return the indices of the points with a complete set of counts."""
         return np.setdiff1d(np.arange(len(self.points)), np.array(self.lost, dtype=np.int64))
 
     def at(self, points: Ints) -> PlaceCounts:

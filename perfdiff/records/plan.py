@@ -62,18 +62,18 @@ class ProbePlan:
 
     @classmethod
     def tally(cls) -> ProbePlan:
-        """Count, at the cost of about 1 ns a call: few calls are looked at, and kept, as right below these each callee finds its caller."""
+        """Return a plan that only counts calls, at about 1 ns each; a few are also kept, below which each callee is told its caller."""
         return cls(Mode.SAMPLE, TALLY_PERIOD, reservoir=SURVEY_SAMPLES, passing=True, brief=True)
 
     @classmethod
     def survey(cls, *, sampled: bool) -> ProbePlan:
-        """Count and time calls; if `sampled`, keep a few, for the outcomes of their conditions and what reading their cells takes."""
+        """Return a plan that counts and times calls; if `sampled`, it keeps a few, to learn what reading their inputs takes."""
         mode, reservoir = (Mode.SAMPLE, SURVEY_SAMPLES) if sampled else (Mode.TIME, 0)
         return cls(mode, reservoir=reservoir, lengths=True, brief=True)
 
     @classmethod
     def timed(cls, *, detail: bool, reservoir: int) -> ProbePlan:
-        """Count and time calls, and keep up to `reservoir` of them."""
+        """Return a plan that counts and times calls, and keeps up to `reservoir` of them."""
         return cls(Mode.SAMPLE, detail=detail, reservoir=reservoir)
 
     @classmethod
@@ -83,7 +83,7 @@ class ProbePlan:
 
     @classmethod
     def calls(cls) -> ProbePlan:
-        """Count calls, and who makes them."""
+        """Return a plan that counts calls by caller."""
         return cls(Mode.COUNT)
 
     @classmethod
@@ -96,7 +96,7 @@ class ProbePlan:
         return replace(self, period=period, passing=passing, inner=inner, marked=marked)
 
     def sized(self, *, features: int, branches: int) -> ProbePlan:
-        """Return the entry for a probe with so many features and conditions."""
+        """Return the plan for a probe with a number of features and conditions."""
         return replace(self, features=features, branches=branches)
 
 

@@ -48,9 +48,9 @@ Cells = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class ProbeCallCosts:
-    """What one probed call cost beyond its function, as its caller sees it and (`inner`) between its own time stamps; ns.
+    """The probes' own cost of one call in ns: all that its caller sees, and (`inner`) the part between its own time stamps.
 
-    They were taken off all times already.
+    All times of the recording have had them subtracted.
     """
 
     counted_ns: float
@@ -146,7 +146,7 @@ MEASURED = ("wall_ns", "self_ns", "alloc_bytes", "alloc_count", "callee_calls", 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """All that one process recorded. `complete` is False where it was killed or recording had to stop; `whole` where the latter.
+    """The recording of one process. `complete` is False if it was killed or recording stopped early, `whole` only if the latter.
 
     `types` maps a vtable pointer, as a cell holds it, to the type's name; `multiplexed` names counters that were scaled from a part of
     the time. `lines` are those that a counted process's threads took from each other, or from other nodes, most events first.

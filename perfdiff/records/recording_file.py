@@ -98,7 +98,7 @@ class _Block:
 
 @dataclass(slots=True)
 class Contents:
-    """What the blocks hold, as it is collected."""
+    """The contents of a recording's blocks while they are read, one block after the other."""
 
     totals: dict[tuple[int, int], np.void] = field(default_factory=dict)  # by probe and thread, as `totals_layout` has them
     edges: list[npt.NDArray[np.void]] = field(default_factory=list)
@@ -115,7 +115,7 @@ class Contents:
 
 @functools.cache
 def totals_layout(counters: int) -> np.dtype[np.void]:
-    """Return what is kept of one probe in one thread, by name: `struct pd_totals`."""
+    """Return the layout of one probe's totals in one thread: `struct pd_totals`."""
     sums = ("calls", "finished", "outer_finished", "timed", "weight", "outer_weight", "unfinished")
     return np.dtype(
         [
@@ -135,7 +135,7 @@ def totals_layout(counters: int) -> np.dtype[np.void]:
 
 
 def decode(data: bytes) -> tuple[Header, Contents]:
-    """Return what lies wholly in the file; raise DamageError at the first byte that cannot be."""
+    """Decode all complete blocks of the file; raise DamageError at the first byte that cannot be right."""
     header = _header(data)
     contents = Contents()
     for block in _blocks(data, header):
@@ -153,7 +153,7 @@ def has_begun(data: bytes) -> bool:
 
 
 def not_begun(pid: int | None) -> Header:
-    """Return what is known of a process that was killed before it wrote anything."""
+    """Return the header of a process that was killed before it wrote anything."""
     return Header(
         size=0,
         flags=Flag(0),

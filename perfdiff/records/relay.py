@@ -11,7 +11,7 @@ from perfdiff.records.schema import Machine, Note
 
 @dataclass(frozen=True, slots=True)
 class Handover:
-    """Where another machine goes on: a revision that came before, as both machines recorded it; None where there is no such one."""
+    """A revision that two machines recorded, the one that ends there and the one that continues; None for one without a recording."""
 
     before: RecordedExperiment | None
     after: RecordedExperiment | None
@@ -31,7 +31,7 @@ class Relay:
     notes: tuple[Note, ...] = ()
 
     def recorded(self, place: int) -> RecordedExperiment | str:
-        """Return what was recorded of a revision, or why there is nothing."""
+        """Return the recording of a revision, or why there is none."""
         return self.made[self.on[place], place]
 
     @property

@@ -41,7 +41,7 @@ class Remote:
 
     @property
     def parent(self) -> Remote:
-        """Return the folder that it lies in."""
+        """Return the path of the folder above."""
         protocol, _, path = self.url.partition(_MARK)
         return Remote(f"{protocol}{_MARK}{path.rstrip('/').rpartition('/')[0]}")
 
@@ -69,13 +69,13 @@ class Remote:
             return False
 
     def read_bytes(self) -> bytes:
-        """Return what a file holds; raise OSError where it cannot be read."""
+        """Return the bytes of a file; raise OSError if it cannot be read."""
         system, path = _opened(self.url)
         with _as_os_errors(self.url):
             return bytes(system.cat_file(path))
 
     def write_file(self, source: Path) -> None:
-        """Copy a file of this machine there; raise OSError where that cannot be done."""
+        """Copy a local file to this path; raise OSError if that fails."""
         system, path = _opened(self.url)
         with _as_os_errors(self.url):
             # Where paths begin with a bucket, folders are parts of names, and who makes one makes the bucket, too, which was misspelt.
@@ -109,7 +109,7 @@ Folder = Path | Remote
 
 
 def place(text: str | Path) -> Folder:
-    """Return what a text means: a URL, or a path of this machine."""
+    """Return the folder that a text names: a URL, or a path of this machine."""
     if isinstance(text, Path) or _MARK not in text:
         return Path(text)
     return Path(text.removeprefix(_LOCAL)) if text.startswith(_LOCAL) else Remote(text)

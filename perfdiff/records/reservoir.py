@@ -117,7 +117,7 @@ class Reservoir:
 
 
 def quota(runs: int, rows: int = ROWS) -> int:
-    """Return how many calls of each of so many runs are kept, at least one."""
+    """Return how many calls are kept of each run, at least one, if all runs together keep `rows`."""
     return max(1, rows // max(runs, 1))
 
 

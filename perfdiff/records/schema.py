@@ -235,7 +235,7 @@ class Run:
 
     @property
     def took_ns(self) -> float:
-        """Return how long it took, or took of a CPU that it shared; requests of both sides take turns, so that each is timed by itself."""
+        """Return the run's time in ns: its CPU time if it shared a CPU with another run; else, and for runs of requests, by the clock."""
         return self.cpu_ns if self.together and not self.requests else self.wall_ns
 
 

@@ -29,7 +29,7 @@ class RunningSums:
 
 
 def since(contents: Contents, before: RunningSums | None) -> tuple[Contents, RunningSums]:
-    """Return what the blocks of a recording have gained since it stood as `before`, and how it stands now.
+    """Return what a recording has gained since its running sums were `before`, and its sums now.
 
     Sums are differences; of single calls those are left that began since. Calls into libraries and hot lines are left out: recordings that
     are looked at while they grow have none.

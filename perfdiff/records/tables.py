@@ -111,7 +111,7 @@ def read_table(folder: Folder, name: str) -> Any:
 
 
 def header(table: Any) -> Any:
-    """Return what a table keeps beside its columns, None where that is nothing; raise ValueError where it is no JSON."""
+    """Return a table's metadata, parsed from JSON, None if it has none; raise ValueError if it is no JSON."""
     text = (table.schema.metadata or {}).get(HEADER)
     return None if text is None else bounds.parsed(text)
 
@@ -136,7 +136,7 @@ def _table(data: bytes) -> Any:
 
 
 def content(folder: Folder, name: str) -> bytes:
-    """Return a file as it was written; raise RecordingError where it is not that any more."""
+    """Return the bytes of a file; raise RecordingError if they are not those that were written."""
     try:
         data = bounds.content(folder / name)
     except OSError as error:
@@ -149,7 +149,7 @@ def content(folder: Folder, name: str) -> bytes:
 
 
 def unread(file: Folder, error: OSError) -> RecordingError:
-    """Return what it means that a file cannot be read: behind a URL it may be as it was written still."""
+    """Return the error for a file that cannot be read; behind a URL it need not be damaged."""
     if isinstance(file, Remote) and not isinstance(error, FileNotFoundError):
         return RecordingError(f"{file} cannot be read: {error.strerror or error}", slug="url-failed")
     return RecordingError(f"{file} is damaged: {error.strerror or 'it is missing'}", slug="damaged-recording")

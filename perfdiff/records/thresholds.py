@@ -21,5 +21,5 @@ def as_configured(points: Sequence[Point], configs: Sequence[WorkloadConfig]) ->
 
 
 def unjudged(configs: Sequence[WorkloadConfig]) -> tuple[WorkloadConfig, ...]:
-    """Return workloads without what only judges their points, which measures nothing anew, as far as `as_configured` sets it again."""
+    """Return workloads without their thresholds, which change no measurement; `as_configured` sets them again."""
     return tuple(config if config.suite else replace(config, min_effect=None) for config in configs)

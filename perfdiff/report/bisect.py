@@ -47,7 +47,7 @@ def render_json(bisection: Bisection, report: dict[str, Any]) -> str:
 
 
 def blocks(bisection: Bisection) -> tuple[Block, ...]:
-    """Return what is said of the search itself."""
+    """Return the blocks that describe the search itself."""
     return tuple(_blocks(printable_values(bisection)))
 
 

@@ -11,7 +11,7 @@ from perfdiff.records.schema import Side
 
 
 class Tone(StrEnum):
-    """What a text stands for, so that each format can colour it in its own way."""
+    """The meaning of a text, which each format colours in its own way."""
 
     PLAIN = "plain"
     STRONG = "strong"

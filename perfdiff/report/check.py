@@ -37,7 +37,7 @@ def text(checked: AnyChecked, *, width: int = 100, colour: bool = False) -> str:
 
 
 def answer(checked: AnyChecked) -> str:
-    """Return what became of the annotations, or of the trends, in one sentence or two."""
+    """Return the outcome of a check of annotations or trends, in one or two sentences."""
     judged, total, revision = len(checked.judged), len(checked.assertions), printable(wording.revision(checked.revision))
     missing = total - judged
     left = f" {plural(missing, 'assertion')} could not be judged." if missing and judged else ""

@@ -22,7 +22,7 @@ _LEAST_LINES = 40
 
 
 def lines_each(functions: int) -> int:
-    """Return how many lines are shown of each of so many changed functions."""
+    """Return how many source lines of each function a report shows if it has this many changed functions."""
     return min(MOST_LINES, max(ALL_LINES // max(functions, 1), _LEAST_LINES))
 
 

@@ -49,7 +49,7 @@ def draw(history: FunctionHistory, kind: str) -> bytes:
 
 
 def width_for(revisions: int) -> float:
-    """Return the width, in inches, of a plot over so many revisions."""
+    """Return the width, in inches, of a plot over a number of revisions."""
     return min(max(_LEAST_INCHES, 2 + _INCHES_A_REVISION * revisions), _MOST_INCHES)
 
 

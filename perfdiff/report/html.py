@@ -33,7 +33,7 @@ def render(document: Document) -> str:
     style, script = asset("report.css"), asset("report.js")
     sections = document.functions[:MOST_SECTIONS]
     title, cause = _said(document)
-    within = tuple(parts(document.findings.sentence))
+    within, is_good_news = tuple(parts(document.findings.sentence)), document.findings.verdict is Verdict.UNCHANGED
     return (
         environment(diff_class=lambda line: _DIFF_CLASSES[line.mark], kind=lambda block: _KINDS[type(block)], runs=runs, bar=bar)
         .get_template("report.html.j2")
@@ -43,6 +43,7 @@ def render(document: Document) -> str:
             verdict=wording.ANSWERS[document.findings.verdict],
             said=title,
             cause=cause,
+            behind=[block for block in document.answer[1:] if is_good_news or isinstance(block, Sentence)],
             tiles=list(_tiles(document)),
             sections=sections,
             left_out=len(document.functions) - len(sections),

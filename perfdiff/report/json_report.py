@@ -87,7 +87,7 @@ def json_document(document: Document) -> dict[str, Any]:
 
 
 def revision_of(revision: Revision) -> dict[str, Any]:
-    """Return what a revision is."""
+    """Return a revision as JSON."""
     return {"rev": revision.rev, "commit": revision.commit, "summary": revision.summary}
 
 

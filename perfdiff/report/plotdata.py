@@ -74,7 +74,7 @@ def _coded(texts: Sequence[str]) -> list[Any]:
 
 
 def short(value: float, digits: int = _DIGITS) -> float | int | None:
-    """Return a value with so many digits, None where it is none."""
+    """Return a value with a number of significant digits, None if it is not finite."""
     if not math.isfinite(value):
         return None
     if value == round(value) and abs(value) < _LARGEST_WHOLE:

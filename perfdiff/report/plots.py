@@ -65,7 +65,7 @@ class _SideRegime:
 
 
 def points_each(functions: int) -> int:
-    """Return how many calls a side are drawn of each of so many functions."""
+    """Return how many calls of each function and side a report draws if it has this many functions."""
     return min(MOST_POINTS, ALL_POINTS // (2 * max(functions, 1)))
 
 

@@ -27,7 +27,7 @@ def text(predicted: PredictedCosts, *, width: int = 100, colour: bool = False) -
 
 
 def answer(predicted: PredictedCosts) -> str:
-    """Return what it costs in one sentence, or that nothing tells."""
+    """Return the predicted cost in one sentence, or that it is not known."""
     forecasts = {side: forecast for side, forecast in predicted.sides.items() if forecast is not None}
     if not forecasts:
         return f"Not known: nothing like it was measured of {_subject(predicted)}."

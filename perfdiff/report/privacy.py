@@ -64,7 +64,7 @@ def learn(
 
 
 def without_hosts(findings: Findings, hosts: Iterable[str] = ()) -> Findings:
-    """Return findings with the names of machines, and other `hosts`, as `machine 1` and so on, in all that is said of them.
+    """Return findings in which the names of machines, and of other `hosts`, are replaced by `machine 1` and so on.
 
     Kinds of machines are named by what they are, not by a host. Sources and commands, in which such a name may be any word, stay.
     """

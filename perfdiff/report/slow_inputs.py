@@ -60,7 +60,7 @@ def json_document(findings: SearchFindings) -> dict[str, Any]:
 
 
 def described(family: InputFamily, times: int) -> str:
-    """Return what an input is made of: `8,191 × "[" and 8,191 × "]"`."""
+    """Return the composition of an input in words: `8,191 × "[" and 8,191 × "]"`."""
     if family.dial:
         return f"{family.dial} = {times:,}"
     parts = [segment for segment in family.segments if segment.text]
@@ -95,7 +95,7 @@ def _behind(findings: SearchFindings) -> Iterator[Block]:
 
 
 def title(findings: SearchFindings) -> str:
-    """Return what was searched."""
+    """Return the title of a search: its revisions."""
     return "search, " + " → ".join(wording.revision(revision) for _, revision in sorted(findings.revisions.items()))
 
 

@@ -25,7 +25,7 @@ def text(sweep: Sweep, *, width: int = 100, colour: bool = False) -> str:
 
 
 def answer(sweep: Sweep) -> str:
-    """Return what came of the sweep in a sentence or two."""
+    """Return the outcome of a sweep in one or two sentences."""
     first, last = sweep.steps[0], sweep.steps[-1]
     waits = len(sweep.sensitive)
     functions = wording.plural(len(sweep.sensitivities), "function")
@@ -36,7 +36,7 @@ def answer(sweep: Sweep) -> str:
 
 
 def delay(delay_ms: float) -> str:
-    """Return a delay as people write it."""
+    """Return a delay with its unit, such as `2 ms`."""
     return f"{delay_ms:g} ms"
 
 

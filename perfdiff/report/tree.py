@@ -29,7 +29,7 @@ class ExtraCost:
 
     @property
     def text(self) -> str:
-        """Return it with its sign."""
+        """Return the extra time with its sign, such as `+2 ms`."""
         return f"{'+' if self.ns > 0 else '−'}{units.duration(abs(self.ns))}" if self.ns else "0"
 
 

@@ -19,7 +19,7 @@ _NOTED = 0.01  # a share of own time that is told of
 
 
 def answer(costs: InUse) -> str:
-    """Return what head costs in use in one sentence or two."""
+    """Return the cost of head in use, in one or two sentences."""
     sentence = f"At the inputs in use head costs {_change(costs.ratio, -1.0)} of the own time that was recorded."
     most = costs.functions[0]
     total = costs.ratio.value - 1

@@ -62,12 +62,12 @@ def percent(share: float) -> str:
 
 
 def metric_says(metric: str) -> str:
-    """Return what a metric is, in words."""
+    """Return the name of a metric in words."""
     return metric_of(metric).says
 
 
 def counter_says(counter: str) -> str:
-    """Return what a counter counts, where it is clear that callees are left out."""
+    """Return the name of a counter in words, without a remark on callees."""
     return metric_of(counter).counts
 
 
@@ -145,7 +145,7 @@ def calls(finding: FunctionFinding) -> str:
 
 
 def calls_a_request(finding: FunctionFinding, requests: int) -> str:
-    """Return `, 2 → 41 a request` of runs that send so many, "" where these send none."""
+    """Return `, 2 → 41 a request` for runs that send `requests`, "" if they send none."""
     if not requests:
         return ""
     per_request = (None if value is None else value / requests for value in (finding.calls_base, finding.calls_head))
@@ -273,7 +273,7 @@ def both_costs(finding: MetricFinding) -> tuple[float | None, float | None]:
 
 
 def cost_at(finding: MetricFinding) -> str:
-    """Return which calls have the costs of `both_costs`, "" where these are typical ones."""
+    """Return the inputs at which calls have the costs of `both_costs`, "" if these are typical calls."""
     if finding.typical is not None and finding.ratio is not None:
         return finding.typical_at
     prediction = telling(finding)

@@ -35,7 +35,7 @@ class Bundle:
 
     @property
     def digest(self) -> str:
-        """Return a digest of all that it holds."""
+        """Return a digest of the bundle's contents."""
         inner = "".join(f"{name} {bundle.digest} " for name, bundle in sorted(self.submodules.items()))
         return hashlib.blake2b(b"\0".join((*self.packs, self.tags.encode(), self.shallow, inner.encode())), digest_size=16).hexdigest()
 
@@ -50,7 +50,7 @@ class Sent:
 
     @classmethod
     def of(cls, pin: Pin) -> Sent:
-        """Return what names a pin in any repository that has its objects."""
+        """Return the name of a pin in any repository that has its objects."""
         return cls(pin.revision, pin.commit, pin.tree)
 
     def pinned(self, repository: Repository) -> Pin:

@@ -84,7 +84,7 @@ def history(good: Pin, bad: Pin, *, first_parent: bool, paths: Sequence[str], in
 
 
 def inert_files(repository: Repository, overlay: Sequence[str], commands: Sequence[str]) -> Callable[[str], bool]:
-    """Return what says of a file that it takes no part.
+    """Return a function that tells whether a file is neither built nor run.
 
     The overlay stands in its place, or no command names it and it is documentation or what tells a service how to test the project.
     """

@@ -32,7 +32,7 @@ class LineMap:
     hunks: Mapping[str, tuple[Hunk, ...]]
 
     def file(self, file: str) -> str:
-        """Return what a file of base is called in head."""
+        """Return the path in head of a file of base."""
         return self.renamed.get(file, file)
 
     def line(self, file: str, line: int) -> int | None:

@@ -30,7 +30,7 @@ _QUIET = (
 
 @dataclass(frozen=True, slots=True)
 class GitAnswer:
-    """What one git command said."""
+    """The exit code and output of one git command."""
 
     status: int
     output: str

@@ -75,7 +75,7 @@ def bisect(question: SearchQuestion, progress: Progress) -> tuple[Bisection, Out
 
 
 class Hunt:
-    """One search at work: what is asked, what is known, and where that is kept."""
+    """A bisection under way: its question, the measurements so far, and the file that keeps them."""
 
     def __init__(self, question: SearchQuestion, span: SearchRange, ends: Outcome, followed: Symptom, progress: Progress) -> None:
         self._question, self._request = question, question.request

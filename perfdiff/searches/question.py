@@ -28,7 +28,7 @@ class SearchQuestion:
 
 @dataclass(frozen=True, slots=True)
 class SearchRange:
-    """The ends of a question, and the commits between them; `inert` tells files that are neither built nor run."""
+    """The good and bad ends of a search and the commits between them; `inert` tells whether a file is neither built nor run."""
 
     pins: PinnedPair
     commits: CommitHistory
@@ -36,7 +36,7 @@ class SearchRange:
 
 
 def stretch(question: SearchQuestion, progress: Progress, met: Collection[str] = ()) -> SearchRange:
-    """Return what a question is to be searched in; raise RevisionError as `history` does.
+    """Return the commits among which a question is searched; raise RevisionError as `history` does.
 
     Files that slower runs `met` are not inert, whatever they are called.
     """

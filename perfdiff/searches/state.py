@@ -35,7 +35,7 @@ class CommitReading:
 
 @dataclass(frozen=True, slots=True)
 class StepReading:
-    """A confirmation of suspects."""
+    """A reading that compares suspects with the commit before them, to confirm that the culprit is among them."""
 
     suspects: frozenset[str]
     reading: Reading

@@ -32,7 +32,7 @@ class Trail:
         return Revision(rev=commit, commit=commit, summary=summary)
 
     def named(self, commit: str) -> str:
-        """Return what a commit is called in a message."""
+        """Return the name of a commit for messages."""
         return f"{commit[:10]} ({self.revision(commit).summary})"
 
     def last(self, suspects: frozenset[int], skipped: Collection[str]) -> str:

@@ -95,7 +95,7 @@ class PairedDifference:
 
 
 def chance_of_a_look(confidence: float, comparisons: int = 1) -> float:
-    """Return the chance of an error at a look, one-sided, in each of so many comparisons (Bonferroni)."""
+    """Return the one-sided chance of an error at a look that each of several comparisons may have (Bonferroni)."""
     return (1 - confidence) * OF_A_LOOK / comparisons
 
 

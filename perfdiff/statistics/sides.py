@@ -14,9 +14,9 @@ from perfdiff.statistics.pairs import FEWEST_PAIRS, PairedDifference, paired_dif
 
 
 def comparable(runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs that were made at the same time as their pair's other one, which tell most.
+    """Return the runs that were made at the same time as the other run of their pair.
 
-    All where those are few, or fewer than the others: pairs that came later, as something parted them, must not go unheard.
+    All runs are returned if these are few, or fewer than the others.
     """
     together = [run for run in runs if run.together]
     return together if len(together) >= max(FEWEST_PAIRS, len(runs) / 2) else runs

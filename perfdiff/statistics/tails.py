@@ -14,7 +14,7 @@ _UPPER_QUARTILE, _LOWER_QUARTILE = 75, 25
 
 @dataclass(frozen=True, slots=True)
 class SlowRuns:
-    """Slow runs among so many `pairs` of base and head: `base` and `head` are how many each side has, `chance` is that of such an excess.
+    """The slow runs of each side among `pairs` of runs; `chance` is the probability of such an excess of one side.
 
     `adds` is what slow runs add to head's usual run in the mean, beyond what they add to base's; `multiple` is how many usual runs the
     middle one of head's slow runs takes.
@@ -29,7 +29,7 @@ class SlowRuns:
 
     @property
     def facts(self) -> dict[str, float]:
-        """Return what a sentence tells of slow runs."""
+        """Return the facts on slow runs for a sentence."""
         return {"base": self.base, "head": self.head, "pairs": self.pairs, "multiple": self.multiple}
 
 
@@ -51,15 +51,15 @@ def slow_runs(base: Floats, head: Floats, fence: float, least: float) -> SlowRun
 
 
 def chance_of_so_many(count: int, of: int) -> float:
-    """Return how likely `count` or more `of` so many things are of one kind of two that are equally likely (sign test)."""
+    """Return the probability that `count` or more of `of` things are of one kind, if both kinds are equally likely (sign test)."""
     return sum(math.comb(of, more) for more in range(count, of + 1)) / float(2**of)
 
 
 def share_unseen(runs: int, confidence: float) -> float:
-    """Return how large a share of runs may be slow where none of so many was (exact, which the rule of three approximates)."""
+    """Return the largest share of runs that may be slow if none of `runs` was (exact; the rule of three approximates it)."""
     return 1 - (1 - confidence) ** (1 / runs) if runs else 1.0
 
 
 def runs_to_see(share: float, confidence: float) -> int:
-    """Return how many runs meet a slow one, where such a share of runs is slow."""
+    """Return how many runs include a slow one with this confidence, if this share of runs is slow."""
     return math.ceil(math.log(1 - confidence) / math.log1p(-share))

@@ -58,7 +58,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    """One annotation with what was seen of it.
+    """An annotation, and how the calls of other runs compare with it.
 
     `overall` is the factor on the annotated cost over all calls, `worst` that of `stratum`, a scope or a workload point where the
     annotation is exceeded clearly more; "" where that is all calls. `annotated` is the expected cost of a call of the stratum.

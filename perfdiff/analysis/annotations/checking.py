@@ -88,7 +88,7 @@ def calls_against(table: SampleTable | None, annotation: Annotation) -> SampleTa
 
 
 def some(table: SampleTable) -> SampleTable:
-    """Return as many calls as annotations are learnt from, which stand for all."""
+    """Return a sample of a table's calls, as large as those that annotations are learnt from."""
     some = thinned(table, MOST_ROWS)
     return replace(some, weight=some.weight * (len(table) / len(some)))
 

@@ -51,7 +51,7 @@ class PredictionRequest:
 
     @property
     def extent(self) -> Extent:
-        """Return what the cost is of."""
+        """Return whether the cost is that of a call, of all calls in a run, or of a run."""
         return Extent.RUN if self.function is None else Extent.CALLS if self.of_run else Extent.CALL
 
 
@@ -233,7 +233,7 @@ def _refuse(name: str, inputs: Sequence[str]) -> NoReturn:
 
 
 def modelled(function: str, table: SampleTable, metric: str, given: Sequence[str], seed: int) -> CostModel:
-    """Return what predicts a metric of prepared calls from inputs.
+    """Return a model that predicts a metric of prepared calls from their inputs.
 
     The given ones alone count where the annotation of all leaves one of them out.
     """

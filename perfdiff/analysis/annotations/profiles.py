@@ -44,7 +44,7 @@ class Growth:
 
     @property
     def added_ns(self) -> float:
-        """Return what its own time in a run grew by; a function that is not there costs nothing."""
+        """Return by how many ns the function's own time in a run grew; a missing function counts as 0."""
         first, last = self.ends_ns
         return (last or 0.0) - (first or 0.0)
 

@@ -154,7 +154,7 @@ def _unanswered(steps: Sequence[DelayStep], service: str) -> Iterator[Claim]:
 
 
 def at_points(recorded: RecordedExperiment, points: frozenset[int]) -> RecordedExperiment:
-    """Return what was recorded at some workload points alone."""
+    """Return the recording of some workload points alone."""
     whole = recorded.experiment
     runs = tuple(run for run in whole.runs if run.point in points)
     run_ids = np.array([run.id for run in runs], dtype=np.int64)

@@ -42,7 +42,7 @@ class Lever:
 
 @dataclass(frozen=True, slots=True)
 class CalleeShare:
-    """A function that another one calls so often in each of its own calls, and the share of its time that goes there."""
+    """A callee: how often each call of its caller calls it, and the share of the caller's time that it takes."""
 
     function: str
     calls: float
@@ -61,7 +61,7 @@ class Makeup:
 
 
 def makeup(experiment: Experiment, side: Side, function: int, workload: str | None) -> Makeup | None:
-    """Return what a function's time is made of, None where it has none."""
+    """Return the shares that make up a function's time, None if it has no time."""
     ledger = _ledger(experiment, side, workload)
     if not ledger.points:
         return None

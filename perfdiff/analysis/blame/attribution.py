@@ -209,7 +209,7 @@ class VisibleCost:
     caller: int | None = None
 
     def at_points(self, where: Bools) -> VisibleCost:
-        """Return what of it shows at some points."""
+        """Return the part of the cost that shows at some points."""
         return replace(self, ns=np.where(where, self.ns, 0.0), blur=np.where(where, self.blur, 0.0))
 
 

@@ -77,7 +77,7 @@ class PassedNames:
         return frozenset(name for name in self.names if _structure(name) in wanted)
 
     def weight(self, names: frozenset[str]) -> float:
-        """Return how much speaks for the suspect where it passes on these names: its changed lines mention them."""
+        """Return the weight of a suspect that passes on these names: higher if its changed lines mention them."""
         return len(names) + (POLICY.mentioned - 1.0) * len(names & self.mentioned)
 
 
@@ -105,7 +105,7 @@ class Web:
 
     @property
     def passed(self) -> Mapping[int, PassedNames]:
-        """Return what each suspect that ran passes on to others, in the order of their ids."""
+        """Return the names that each suspect passes on to others, for those that ran, by id."""
         if not self._passed:
             for function in sorted(self.functions):
                 if self.suspect(function):
@@ -172,7 +172,7 @@ def reads_other_data(info: FunctionInfo) -> bool:
 
 
 def behind_some_new_calls(web: Web, function: int) -> list[BlameLink]:
-    """Return who makes the new calls of a function that only reads other data; none of others, nor where such functions make them."""
+    """Return links to the changed functions that make the new calls of a function whose text is the same and that reads changed data."""
     if not web.suspect(function) or function not in web.reading_other_data:
         return []
     return _weighted(

@@ -60,7 +60,7 @@ def mostly_moved(added: Floats, net: Floats) -> Floats:
 def moved_through_others(
     web: Web, cheaper: int, dearer: int, saved_ns: Mapping[int, Floats], extra_ns: Mapping[int, Floats]
 ) -> Floats | float:
-    """Return what work took, (points,), that one function did through others which it calls less often, and another does itself now.
+    """Return the time (points,) of work that `cheaper` did through callees it now calls less often, and that `dearer` does itself.
 
     So it is where a loop takes the place of an iterator, or one call for all that of a call for each. The two functions must be
     neighbours, as they are where one hands the other's work on. `saved_ns` and `extra_ns` (points,) are what they save and cost more by

@@ -35,7 +35,7 @@ class Drawn:
 
 
 def draw(ledger: Ledger, frames: Sequence[CostFrame], seed: int) -> Drawn | None:
-    """Return what the parts are in `DRAWS` drawings of the blocks, or None where there are too few."""
+    """Return the parts in each of `DRAWS` resamplings of the blocks, None if there are too few blocks."""
     rng = np.random.default_rng(seed)
     blocks = [_shared_blocks(*ledger.pair(point)) for point in ledger.points]
     if not blocks or min(len(shared) for shared in blocks) < LEAST_BLOCKS:

@@ -19,7 +19,7 @@ Line = tuple[int, str]  # number and text
 
 
 def because(info: FunctionInfo) -> Claim | None:
-    """Return what changed: lines of the function, or what it depends on."""
+    """Return a claim that cites the change: lines of the function, or reasons in what it depends on."""
     if info.change is Change.AFFECTED and info.reasons:
         return cited_lines(info) or claim("cites-reasons", reasons=tuple(map(str, info.reasons)))
     return cited_lines(info)
@@ -48,7 +48,7 @@ def cited(file: str, lines: Sequence[Line], newly: tuple[str, ...] = (), are_gon
 
 
 def citing(cause: Cause, lines: Claim | None) -> Cause:
-    """Return a cause that cites lines behind what it tells."""
+    """Return a cause with cited source lines behind its words."""
     return replace(cause, says=claim("citing", says=cause.says, lines=lines)) if lines else cause
 
 

@@ -28,7 +28,7 @@ _SHOWN_LINES = 2  # of a function's text that make a call
 
 
 def queries(departures: Sequence[Departure]) -> tuple[Departure, ...]:
-    """Return what is sent more often to other processes, such as databases."""
+    """Return the calls that send requests to other processes, such as databases, and that grew in number."""
     return _sent(departure for departure in departures if departure.grew and departure.is_query)
 
 
@@ -44,7 +44,7 @@ def kernel_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
 
 
 def library_calls(departures: Sequence[Departure]) -> tuple[Departure, ...]:
-    """Return what is called outside more often without being a system call, or a query, each time."""
+    """Return the calls of other code that grew in number, without system calls and queries."""
     return tuple(departure for departure in departures if departure.grew and not departure.enters_kernel and not departure.is_query)
 
 
@@ -174,7 +174,7 @@ def more_queries(departures: Sequence[Departure], callee: str, calls: tuple[floa
 
 
 def slower(departures: Sequence[Departure]) -> tuple[Departure, ...]:
-    """Return what is called outside as often as before and takes longer each time, what costs most first."""
+    """Return the calls of other code that are as many as before and take longer each, the dearest first."""
     longer = [departure for departure in departures if departure.takes_longer and not departure.grew]
     return tuple(sorted(longer, key=lambda departure: (-departure.longer_ns.sum(), departure.name)))
 

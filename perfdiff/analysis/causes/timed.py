@@ -19,7 +19,7 @@ TIME_ONLY = "time-only"  # name of the cause where time alone grew
 
 
 def one_off(first: FirstCalls | None, least_ns: float, lines: Claim | None) -> Iterator[tuple[float, Cause]]:
-    """Yield the first calls of a run as a cause, with what they explain, where they take so much more at least."""
+    """Yield the first calls of a run as a cause, with the ns that they explain, if they take at least `least_ns` more."""
     if first is None or first.extra_ns < least_ns or least_ns <= 0:
         return
     says = claim(

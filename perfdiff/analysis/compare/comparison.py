@@ -80,7 +80,7 @@ class _StratumRow:
 
 
 def ask(question: MetricQuestion, ledger: Ledger, points: Sequence[Point]) -> RunStatistics | None:
-    """Return what runs say of a metric at equal inputs, or None where one side has no values of it.
+    """Return the statistics of a metric at equal inputs, by run; None if one side has no values of it.
 
     Each call's cost is divided by base's expected cost at its inputs; a run's statistic is the median over its calls, which
     preemption does not move; runs are compared within workload points. The mean over a run's calls, which sees rare

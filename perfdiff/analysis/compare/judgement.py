@@ -25,7 +25,7 @@ class Direction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What can be said of one metric. `open` tells what is missing for an answer, None where there is one."""
+    """The judgement on one metric. `open` says why there is no answer, None if there is one."""
 
     direction: Direction
     open: Claim | None = None

@@ -48,7 +48,7 @@ def phased(base: SampleTable, head: SampleTable) -> PhasedTables:
 
 
 def with_phase(table: SampleTable, *, always: bool = False) -> SampleTable:
-    """Return one side's table with the feature that tells the phase, where its calls warm up; `always`: else all of them are steady."""
+    """Return one side's table with a feature for the phase if its calls warm up; with `always`, also if all of them are steady."""
     warming = joined([warm_up(table, metric) for metric in _TELLING if metric in table.metrics])
     if warming is None:
         return _with_phase(table, 0) if always else table

@@ -93,7 +93,7 @@ def _anomaly(tables: Tables, config: CompareConfig, kind: DetectorKind) -> Anoma
 
 
 def concluded(scored: ScoredFunction, config: CompareConfig) -> Anomaly:
-    """Return what scored calls say of a function."""
+    """Return the anomaly that the scores of a function's calls show."""
     tested = _tested(scored)
     shares = [float(side.anomalous(scored.threshold).mean()) for side in scored.sides]
     runs = [len(np.unique(side.table.run)) for side in scored.sides]

@@ -136,7 +136,7 @@ class _SideCalls:
 
 
 def departures(experiment: Experiment, config: CompareConfig) -> dict[int, tuple[Departure, ...]]:
-    """Return by function, folded ones too, what it calls outside, what costs most more first; nothing where that was not counted.
+    """Return each function's calls that leave the project, those whose cost grew most first; empty if they were not counted.
 
     More calls are certain where the runs of each side counted the same, or are so many that their ranks tell the sides apart.
     """

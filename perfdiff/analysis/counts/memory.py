@@ -58,7 +58,7 @@ def contended(function: int, counts: Counts, ledger: Ledger, config: CompareConf
 
 
 def waits(counters: Sequence[str]) -> Claim:
-    """Tell what a function waits for."""
+    """Return a claim on what a function waits for."""
     return claim("waits-for", what=tuple(claim("shares-lines" if counter == "hitm" else "lies-far") for counter in counters))
 
 
@@ -68,7 +68,7 @@ def is_denser(finding: CountFinding, config: CompareConfig) -> bool:
 
 
 def contention(place: MemoryEvidence, counter: str, through: str | None, lines: Claim | None) -> Cause:
-    """Tell which lines a function fetches from other cores or nodes; `through` names it where another one's change makes it do so."""
+    """Return the cause that a function fetches lines from other cores or nodes; `through` names it if another function's change is why."""
     finding = place.counts[counter]
     facts: dict[str, Fact] = {"through": through, **compared(finding), "hottest": _hottest(place, finding), "lines": lines}
     if counter == "remote_dram":

@@ -32,5 +32,5 @@ def prepares(name: str) -> bool:
 
 
 def noun(name: str) -> str:
-    """Return what a function sends, in the plural: `queries`, or `requests` of HTTP."""
+    """Return the plural noun for what a function sends: `queries`, or `requests` for HTTP."""
     return "requests" if _REQUESTS.search(name) else "queries"

@@ -86,7 +86,7 @@ class PreparedCalls:
     config: CompareConfig
 
     def scale(self, fold: int) -> ResidualScale:
-        """Return what base's residuals are like without one fold's runs."""
+        """Return the scale of base's residuals, estimated without one fold's runs."""
         seen = self.seen(fold)
         return ResidualScale.learn(self.residuals[0].rows(seen), self.tables[0].run[seen], slack=0.5 * math.log1p(self.config.min_effect))
 

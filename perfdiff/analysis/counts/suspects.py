@@ -58,7 +58,7 @@ class ExtraWork:
 
     @property
     def says(self) -> Claim:
-        """Tell what it counts more, or less if that is what it does in all, dearest first.
+        """Return a claim that names the counters that grew, or fell if the work fell in sum, the dearest first.
 
         Some misses beside millions of blocks are no part of that, however dear they are.
         """
@@ -175,7 +175,7 @@ def _ratio_of_calls(base: float, head: float) -> float:
 
 
 class Calling:
-    """Who calls whom at which point, on either side."""
+    """The calls between functions, by point and side."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger

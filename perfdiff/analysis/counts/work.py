@@ -76,7 +76,7 @@ def does_same_work(experiment: Experiment, points: int, config: CompareConfig) -
 
 
 def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[Departure]]) -> WorkDifference | None:
-    """Return how the counts of all functions differ, or None where not all of so many `points` were counted on both sides.
+    """Return how the counts of all functions differ, None unless all `points` were counted on both sides.
 
     `leaving` are the calls by function that leave the project's code.
     """

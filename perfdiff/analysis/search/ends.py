@@ -33,7 +33,7 @@ class SearchSubject:
 
 
 def follow(findings: Findings, wanted: SearchSubject, sentence: str) -> Symptom:
-    """Return what is slower in the bad end and will be looked for in the commits between.
+    """Return the symptom that the search follows: what is slower at the bad end.
 
     Raise where nothing is, with the findings' `sentence` in words.
     """

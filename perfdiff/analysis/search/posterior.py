@@ -270,7 +270,7 @@ def next_commit(search: Search, weights: Floats, knowledge: Knowledge, terms: Te
 
 
 def decide(search: Search, knowledge: Knowledge, terms: Terms) -> Measure | Confirm | CulpritSet:
-    """Return what to do next."""
+    """Return the next step: measure a commit, confirm suspects, or end."""
     count = len(search.prior)
     weights = search.posterior(knowledge)
     answering = np.ones(count, dtype=bool)

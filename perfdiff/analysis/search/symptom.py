@@ -119,7 +119,7 @@ def whole_runs(findings: Findings) -> list[Symptom]:
 
 
 def read(findings: Findings, symptom: Symptom, place: FunctionStart | None = None) -> Reading | None:
-    """Return what a comparison shows of the symptom, None where the function is not in it.
+    """Return a comparison's reading of the symptom, None if it lacks the function.
 
     The function is the one at the symptom's place in base; with `place` the one that begins there in head.
     """

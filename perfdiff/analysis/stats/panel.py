@@ -205,7 +205,7 @@ def effects(of: Panel) -> Effects:
 
 
 def on_machine(of: Panel, question: int, machine: int) -> Panel:
-    """Return what the runs of one machine say of one question, as a panel of its own."""
+    """Return the panel of one machine's runs alone, for one question."""
     sides = []
     for side in (of.base, of.head):
         values = side.values[:, question : question + 1]

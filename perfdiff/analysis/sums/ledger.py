@@ -118,7 +118,7 @@ class Ledger:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """Return what sums are kept of, the number of calls among them."""
+        """Return the names of the metrics that sums are kept of; the number of calls is one."""
         return tuple(dict.fromkeys(metric for book in self.books.values() for metric in book.medians))
 
     def blocks(self, runs: Ints) -> Ints:

@@ -42,7 +42,7 @@ class LevelledExperiment:
         return ("", *(part.name for part in self.parts))
 
     def of(self, part: int) -> LevelledExperiment:
-        """Return what was measured on one part alone, as an experiment of one machine."""
+        """Return the runs of one part alone, as an experiment of one machine."""
         runs = tuple(replace(run, machine=0) for run in self.experiment.runs if run.machine in (part, 0))
         return LevelledExperiment(_only(self.experiment, runs), _Only(self.samples, frozenset(run.id for run in runs)))
 

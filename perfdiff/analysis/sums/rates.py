@@ -44,7 +44,7 @@ def per_call_at(point: int, function: int, metric: str, ledger: Ledger) -> tuple
 
 
 def average_of(function: int, metric: str, ledger: Ledger) -> float | None:
-    """Return what base's calls cost on average in one run of each point, None where no sums are kept."""
+    """Return the mean cost of a call in base, over one run of each point, None if no sums are kept."""
     cost, calls = (float(ledger.of_a_run(total, Side.BASE, function)[0]) for total in (metric, "calls"))
     return cost / calls if cost > 0 and calls > 0 else None
 
@@ -60,7 +60,7 @@ def calls_per_call(caller: int, callee: int, ledger: Ledger, place: int) -> tupl
 
 
 def extra_calls_ns(function: int, ledger: Ledger) -> float:
-    """Return what the calls that only head makes cost there, callees included, in one run of each point."""
+    """Return the ns that calls made by head alone take with their callees, in one run of each point."""
     place, extra = ledger.place[function], 0.0
     for before, after in (ledger.pair(point) for point in ledger.points):
         base, head = (float(book.medians["calls"][place]) for book in (before, after))

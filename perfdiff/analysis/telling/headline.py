@@ -38,7 +38,7 @@ class MetricSpot:
 
 
 def happened(case: Case, decision: Decision, metrics: Mapping[str, MetricFinding], spots: Mapping[str, MetricSpot]) -> Claim:
-    """Return what happened to a function, without its cause."""
+    """Return the claim of how a function's cost changed, without the cause."""
     name = case.info.name
     if decision.verdict in (Verdict.UNCHANGED, Verdict.INCONCLUSIVE):
         return claim("happened", name=name, reason=decision.reason)

@@ -56,7 +56,7 @@ class PlaceCluster:
 
     @property
     def name(self) -> str:
-        """Return what the representative is called: a feature, or file and line."""
+        """Return the representative's name: that of a feature, or file and line."""
         if self.place is None:
             return str(self.feature)
         return f"{self.place.file}:{self.place.line}"

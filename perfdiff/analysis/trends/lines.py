@@ -69,14 +69,14 @@ class MatchedLines:
     by_line: Mapping[Side, Mapping[str, Mapping[int, Sequence[int]]]]
 
     def of(self, infos: Iterable[FunctionInfo]) -> LinePlaces:
-        """Return what is code of functions."""
+        """Return the lines that belong to these functions."""
         infos = [*infos]
         base = (self._within(info.base, Side.BASE) for info in infos)
         head = (self._within(info.head, Side.HEAD) for info in infos)
         return LinePlaces(*(np.unique(np.concatenate([_NOWHERE, *places])) for places in (base, head)))
 
     def beside(self, infos: Iterable[FunctionInfo]) -> LinePlaces:
-        """Return what is code of none of these functions."""
+        """Return the lines that belong to none of these functions."""
         theirs = self.of(infos)
         every = (np.arange(len(self.experiment.sides[side].places)) for side in Side)
         return LinePlaces(*(np.setdiff1d(places, own) for places, own in zip(every, (theirs.base, theirs.head), strict=True)))

@@ -30,7 +30,7 @@ _SAME_WORDS = {BehaviourDifferenceKind.OTHER_NUMBERS, BehaviourDifferenceKind.OT
 
 
 def behaviours(experiment: Experiment, work: WorkDifference | None, config: CompareConfig) -> tuple[PointBehaviour, ...]:
-    """Return what whole runs did at each point that both sides have some of, and how that differs.
+    """Return the behaviour of whole runs at each point that both sides ran, and how it differs.
 
     `work` is what exact counts say, None where nothing was counted; a library that is called less shows in the time that runs take.
     """

@@ -25,7 +25,7 @@ from perfdiff.records.schema import FunctionInfo
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A function with its comparisons, what they show, what its change costs, its counts, and the whole runs (`ends`, by point).
+    """The evidence on one function: comparisons, judgements, the cost of its change, counts, and the whole runs (`ends`, by point).
 
     `work` is what it executes more, by counts of runs as a whole, and `run_extra_ns` (points of the counted runs,) the least that all
     functions together execute more. `counted` are the sums of these runs, None where nothing was counted. `config` judges what all its
@@ -62,7 +62,7 @@ class Case:
 
     @property
     def counts(self) -> Mapping[str, CountFinding]:
-        """Return what was counted of it, by counter."""
+        """Return the findings on the function's counts, by counter."""
         return self.place.counts
 
     @property
@@ -72,7 +72,7 @@ class Case:
 
     @property
     def guilt(self) -> Guilt | None:
-        """Return what its change costs or saves, if anything."""
+        """Return the guilt of the function's change, None if it neither costs nor saves anything."""
         return self.attribution.guilt.get(self.info.id)
 
     @property

@@ -38,7 +38,7 @@ class ProgramFindings:
 
     @property
     def runs(self) -> WholeRuns:
-        """Return what whole runs show."""
+        """Return the judgement on whole runs."""
         return self.evidence.runs
 
     @property
@@ -62,7 +62,7 @@ class ProgramFindings:
 
 @dataclass(frozen=True, slots=True)
 class ProgramRule:
-    """One way to a verdict on a program: the rung it rests on, what it asks, and what it concludes, None where it does not hold."""
+    """A rule on a program: the rung that it rests on, the question that it asks, and its conclusion, None if it does not hold."""
 
     name: str
     verdict: Verdict
@@ -306,7 +306,7 @@ def first_conclusion(program: ProgramFindings) -> Conclusion:
 
 
 def reserved(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
-    """Return what reservations leave of a conclusion, with those that took something back."""
+    """Return a conclusion after the reservations, with those that changed it."""
     for reservation in RESERVATIONS:
         left = reservation.left(conclusion, program)
         held = (FiredRule(reservation.name, reservation.asks),) if left.verdict is not conclusion.verdict else ()

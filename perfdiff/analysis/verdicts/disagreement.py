@@ -142,7 +142,7 @@ def _rated(names: Iterable[str], ratios: Mapping[str, Ratio]) -> tuple[Claim, ..
 
 
 def disagreement_notes(functions: Sequence[FunctionFinding], ends: Collection[EndToEnd]) -> tuple[Claim, ...]:
-    """Return what is told beside the answer where machines disagree."""
+    """Return the notes for machines that disagree."""
     differing = [
         claim("function-differs", name=finding.info.name, machines=finding.machines_say) for finding in functions if finding.machines_say
     ]

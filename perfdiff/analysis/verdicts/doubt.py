@@ -96,7 +96,7 @@ def explained(case: Case, guilt: Guilt) -> bool:
 
 
 def explained_alone(case: Case, guilt: Guilt) -> bool:
-    """Return the same of what the function does without its callees: resources of calls are those of all that they call."""
+    """Return the same for the function without its callees, whose resources are part of those of its calls."""
     locks = case.judgements.get("lock_wait_ns")
     if locks is not None and locks.direction is Direction.UP:
         return True

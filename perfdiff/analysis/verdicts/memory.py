@@ -23,7 +23,7 @@ _ALLOCATED = ("alloc_bytes", "heap_bytes")  # counts of what a function asks for
 def memory_finding(
     points: Sequence[Point], runs: Sequence[Run], functions: Sequence[FunctionFinding], ledger: Ledger | None, config: CompareConfig
 ) -> MemoryFinding | None:
-    """Return what plain runs show of peak memory, None where none do and nobody asked.
+    """Return the finding on the peak memory of plain runs, None if there is none and the configuration does not ask for it.
 
     `ledger` has exact sums of what functions ask for, None where nothing was counted.
     """

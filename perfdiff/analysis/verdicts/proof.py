@@ -15,7 +15,7 @@ from perfdiff.analysis.verdicts.rules import Reason
 
 
 def proved_by_counts(case: Case) -> Reason | None:
-    """Return what proves a changed function guilty by counts alone, None where nothing does.
+    """Return the reason by which counts alone prove a changed function guilty, None if they do not.
 
     Its own counts repeat exactly, grew by more than another way of writing or compiling the same can make, are new to the run as a whole,
     and take a material part of a run at the least that such events take. Either whole runs without probes are slower at such a point, or

@@ -37,7 +37,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Rule(Generic[Known]):
-    """One way to a verdict: what it asks of all that is `Known` of a subject, and how it finds the reason, nothing where it has none."""
+    """A rule: the question that it asks of a subject of type `Known`, and a function that returns its reason, None if it does not hold."""
 
     name: str
     verdict: Verdict

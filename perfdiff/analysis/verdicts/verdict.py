@@ -197,7 +197,7 @@ def is_open_alone(case: Case) -> bool:
 
 
 def grown_counts(case: Case) -> tuple[str, ...]:
-    """Return what a changed function allocates more, and the run with it."""
+    """Return the counters by which a changed function allocates more, and the run as a whole too."""
     suspect = case.info.change.is_suspect
     return tuple(metric for metric in ALLOCATION if suspect and case.direction(metric) is Direction.UP and _grows_the_run(case, metric))
 

@@ -26,7 +26,7 @@ _WAYS: tuple[tuple[str, Callable[[Run], bool]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class WaysApart:
-    """Runs of a point made in one `way`, and its others, where these show another difference between base and head."""
+    """A point whose runs made in one `way` show another difference between base and head than its other runs."""
 
     way: str
     runs: Runs

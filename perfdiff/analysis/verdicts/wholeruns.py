@@ -68,7 +68,7 @@ class WholeRuns:
 
 
 def whole_runs(points: Sequence[Point], runs: Sequence[Run], config: CompareConfig, machines: Sequence[str] = ()) -> WholeRuns:
-    """Return what the plain ones of `runs` show at all points where both sides have some.
+    """Judge the plain runs among `runs`, at all points that both sides ran.
 
     A point is judged by CPU time, which other work on the machine does not lengthen much, and where its runs wait, head's more than base's,
     use several threads or answer requests by time as well: it is slower if either is, and not slower if both are. So are runs made in two

@@ -33,7 +33,7 @@ class Toolchain:
 def look(
     programs: Mapping[Side, Program], built: Mapping[Side, Built], workloads: Iterable[WorkloadConfig], environment: Mapping[str, str]
 ) -> Toolchain:
-    """Return what the sides are made of; libraries are those of the last side."""
+    """Return the compilers, flags and libraries of the sides; the libraries are those of the last side."""
     by_side = {side: tuple(_flags(program)) for side, program in programs.items()}
     alike = len(set(by_side.values())) == 1
     flags = [said if alike else f"{side}: {said}" for side, flags_of_side in by_side.items() for said in flags_of_side]

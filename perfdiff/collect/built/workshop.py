@@ -56,7 +56,7 @@ class Workshop:
         return self._build(Phase.PLAIN, dict.fromkeys(self.pins), {})
 
     def layouts(self, plain: Mapping[Side, Built], most: int) -> dict[Side, Layouts]:
-        """Return what layouts of the plain builds are made from, `most` of each at most."""
+        """Return makers of the plain builds' layouts, at most `most` of each side."""
         layouts = {}
         for side in self.pins:
             room = self.plans / f"layouts-{side}"

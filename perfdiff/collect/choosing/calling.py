@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 
 def callers(calls: Mapping[int, Iterable[int]]) -> dict[int, set[int]]:
-    """Return who calls each function, from whom each one calls."""
+    """Invert a call map: return the callers of each function, given the callees of each."""
     callers_of: dict[int, set[int]] = {}
     for caller, callees in calls.items():
         for callee in callees:

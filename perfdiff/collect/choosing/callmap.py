@@ -20,7 +20,7 @@ _NOTHING = -1  # the place of no entry
 
 @dataclass(frozen=True, slots=True)
 class KnownCase:
-    """What a case called; of one that ran with others, what all of them did, so that it `is_bound` alone by it."""
+    """What a case called. If it ran together with others, `calls` are those of all of them, and `is_bound` says that it called no more."""
 
     calls: Calls
     is_bound: bool
@@ -50,7 +50,7 @@ class CallMap:
 
     @classmethod
     def read(cls, file: Path, texts: Mapping[str, str]) -> CallMap:
-        """Return what a file keeps, nothing where there is none, or it is damaged."""
+        """Return the call map that a file holds, an empty one if the file is missing or damaged."""
         try:
             if file.stat().st_size <= _MOST_BYTES:
                 return cls(texts, msgspec.json.decode(file.read_bytes(), type=_KeptMap))
@@ -59,7 +59,7 @@ class CallMap:
         return cls(texts)
 
     def known(self, case: str) -> KnownCase | None:
-        """Return what a case calls, None where that is not known, or something of it is not as it was."""
+        """Return the calls of a case, None if they are not known, or if one of the functions has changed since."""
         number = self._kept.cases.get(case, -1)
         if not 0 <= number < len(self._kept.entries):
             return None
@@ -82,12 +82,12 @@ class CallMap:
         return {key: calls for (key, _), calls in zip(called, entry.calls, strict=False)}
 
     def keep(self, cases: Iterable[str], calls: Calls) -> None:
-        """Keep what a run of these cases called."""
+        """Keep the calls of a run of these cases."""
         names = tuple(cases)
         self._gained.append((names, self._entry(calls, is_bound=len(names) > 1)))
 
     def keep_apart(self, cases: Mapping[str, Calls], before: Calls) -> None:
-        """Keep what each case of one run called, and what was called in its process before all of them."""
+        """Keep the calls of each case of one run, and the calls that its process made before the first case."""
         place = self._keep_before(before)
         self._gained += [((case,), self._entry(calls, before=place)) for case, calls in cases.items()]
 

@@ -9,7 +9,7 @@ SHARE = 10.0  # of a plain run's CPU time, what reading those of unchanged funct
 
 
 def counted_apart(calls: Mapping[int, float], starts: Collection[int], changed: Collection[int], cpu_ns: float) -> frozenset[int]:
-    """Return the functions whose own counts are read: changed ones, what threads start with, and others as long as they are cheap.
+    """Return the functions whose own counts are read: changed ones, those that start threads, and others while they are cheap.
 
     `calls` are those of a run that takes `cpu_ns` without probes. What a function without a probe counts is its nearest probed caller's, so
     that all work is counted as long as each thread starts with one that has.

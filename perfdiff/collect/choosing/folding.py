@@ -52,7 +52,7 @@ def _affected(host: Counterpart, culprit: Entity, reason: ChangeReason) -> Count
 
 
 def folded(subjects: Subjects, selection: ProbeSelection, seen: Survey) -> tuple[FoldedFunction, ...]:
-    """Return what the analysis needs to know of folded functions."""
+    """Return the folded functions with their hosts, for the analysis."""
     ids = {choice.id for choice in selection.choices} | {fold.id for fold in selection.folds}
     infos = {info.id: info for info in subjects.infos(ids)}
     return tuple(

@@ -36,14 +36,14 @@ class Rate(NamedTuple):
     marked: bool = False
 
     def ns(self, costs: ProbeCosts) -> float:
-        """Return what the probe costs a call, or an outermost one, on average."""
+        """Return the probe's mean cost in ns per call, or per outermost call of a recursion."""
         if self.period == 1:
             return costs.timed_ns
         between = costs.passed_ns if self.passing else costs.marked_ns if self.marked else costs.counted_ns
         return costs.timed_ns / self.period + between
 
     def inner_ns(self, costs: ProbeCosts) -> float:
-        """Return what the probe costs a call inside a recursion, on average."""
+        """Return the probe's mean cost in ns per call inside a recursion."""
         return costs.timed_ns / self.inner + costs.passed_ns if self.inner else self.ns(costs)
 
 
@@ -69,7 +69,7 @@ class Traffic:
     probe: ProbeCosts
 
     def cost(self, rate: Rate, cpu_ns: Floats) -> Floats:
-        """Return what probing costs at each cell, as a share of CPU time."""
+        """Return the cost of probing at each cell, as a share of CPU time."""
         return ((self.calls - self.inner) * rate.ns(self.probe) + self.inner * rate.inner_ns(self.probe)) / cpu_ns
 
     def is_long(self, cpu_ns: Floats) -> bool:

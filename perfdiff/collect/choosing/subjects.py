@@ -176,7 +176,7 @@ class Subjects:
         return tuple(definition.name for definition in sources_first(shown, lambda definition: definition.file))
 
     def infos(self, ids: Collection[int]) -> tuple[FunctionInfo, ...]:
-        """Return what the report needs to know of the functions `ids`, the probed ones."""
+        """Return the descriptions of the probed functions, whose ids are given, for the report."""
         return tuple(self._info(id_, frozenset(ids)) for id_ in sorted(ids))
 
     def _definitions(self, side: Side, ids: Iterable[int]) -> Iterable[tuple[int, FunctionDefinition]]:

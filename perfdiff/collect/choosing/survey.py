@@ -80,7 +80,7 @@ class ProbeChoice:
 
     @property
     def entry(self) -> plan.ProbePlan:
-        """Return what its probe does in the timed build."""
+        """Return the plan of its probe in the timed build."""
         return plan.ProbePlan.timed(detail=self.detail, reservoir=self.samples).paced(**self.rate._asdict())
 
 

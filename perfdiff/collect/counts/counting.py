@@ -63,7 +63,7 @@ def plain_s_by_point(points: Sequence[Point], runs: Sequence[Run], sides: int) -
 
 
 def share(some: Sequence[Point], points: Sequence[Point], runs: Sequence[Run]) -> float:
-    """Return what part of a plain run of all `points` runs of `some` take."""
+    """Return the share of the plain runs' time of all `points` that runs of `some` points take."""
     took_ns = _took_ns(points, runs)
     return sum(took_ns[point.id] for point in some) / sum(took_ns.values())
 

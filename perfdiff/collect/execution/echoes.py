@@ -33,7 +33,7 @@ class Echoes:
         return cls(frozenset(number for number in numbers if number is not None), tuple(sorted(named, key=lambda word: (-len(word), word))))
 
     def taken_out(self, text: bytes) -> bytes | None:
-        """Return a text without times in which one sign stands for all that it repeats, None where it repeats nothing."""
+        """Return a text without times and with each echo of an input replaced by one sign; None if it echoes nothing."""
         if not self.words and not self.numbers:
             return None
         taken_out, words, numbers = results(text), 0, 0

@@ -325,7 +325,7 @@ def tree_removed(command: Command) -> WorkloadError:
 
 
 def shell_text(command: Command) -> str:
-    """Return what the shell is given to run a command."""
+    """Return the text that the shell is given to run a command."""
     text = in_the_shells_place(command.text, command.directory, command.environment.get("PATH", os.defpath))
     return f"exec setarch -R /bin/sh -c {shlex.quote(text)}" if command.fixed_layout else text
 

@@ -105,7 +105,7 @@ class ForkServer:
 
     @property
     def descriptor(self) -> int:
-        """Return what can be read once a run has ended."""
+        """Return a file descriptor that becomes readable once a run has ended."""
         assert self._process.stdout is not None, "answers come from a pipe"
         return self._process.stdout.fileno()
 
@@ -121,7 +121,7 @@ class ForkServer:
         return RunEnd(int(status), float(cpu_s) * 1e9, float(rss_kib) * 1024.0)
 
     def close(self) -> None:
-        """End it, and what it left."""
+        """End the server, and remove the files that it left."""
         self._stack.close()
 
     def _is_own(self, path: Path) -> bool:
@@ -158,7 +158,7 @@ class ForkedRun:
 
     @property
     def descriptor(self) -> int:
-        """Return what can be read once it has ended."""
+        """Return a file descriptor that becomes readable once the run has ended."""
         return self.server.descriptor
 
     def end(self) -> RunEnd | None:

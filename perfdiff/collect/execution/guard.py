@@ -21,7 +21,7 @@ RESERVE_SHARE = 0.05  # … or less than this part of a small disk; filesystems 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends a command that runs in a folder: its time, a full disk, and that what it `needs` is gone."""
+    """The limits of a command that runs in a folder: its time, the space on the disk, and a condition (`needs`) that must hold."""
 
     folder: Path
     timeout_s: float
@@ -66,7 +66,7 @@ class Guard:
                 return
 
     def ends(self, *, is_late: bool) -> bool:
-        """End the command where there is a reason to; return whether there was one."""
+        """End the command if it exceeds a limit; return whether it did."""
         self.expired = is_late
         self.filled = bool(missing_bytes(self.limits.folder))
         self.forsaken = self.limits.needs is not None and not self.limits.needs()

@@ -15,7 +15,7 @@ _PROGRAM = re.compile(r"[\w./+-]+(?!\S)")
 
 
 def in_the_shells_place(command: str, directory: Path, path: str) -> str:
-    """Return a command such that a program that is all the shell starts takes its place, others as they are; programs are on `path`.
+    """Return a command with `exec` before its program if the shell starts nothing else, else as it is; programs are on `path`.
 
     The kernel tells what the process waited for a CPU that was started, not what its children did, and `dash` stays above its last command.
     """

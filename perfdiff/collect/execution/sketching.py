@@ -48,7 +48,7 @@ class DrawnLines:
         self._keep(lines)
 
     def text(self) -> bytes:
-        """Return what was kept of the text, which ends here."""
+        """End the text, and return the lines that were kept of it."""
         if self.level == 0:
             return bytes(self._beginning)
         if self._open:

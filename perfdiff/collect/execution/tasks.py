@@ -31,7 +31,7 @@ class TaskCounter:
     _wanted_s: float = 0.0
 
     def look(self, seconds: float) -> None:
-        """Count the tasks, for so many seconds; none before the leader, the shell above the program, stands still (`held_shell`)."""
+        """Count the tasks for some seconds; none before the leader, the shell above the program, stands still (`held_shell`)."""
         working = _working(self.leader) if processes.is_stopped(self.leader) else None
         if working is None:
             return
@@ -40,7 +40,7 @@ class TaskCounter:
         self._wanted_s += seconds * min(working, self.cpus)
 
     def concurrency(self, ran: float) -> Concurrency | None:
-        """Return what was seen of a run that used so many CPUs on average, None where nobody looked."""
+        """Return the concurrency of a run that used `ran` CPUs on average, None if it was never looked at."""
         if not self._seconds:
             return None
         return Concurrency(self._several_s / self._seconds, self._wanted_s / self._seconds, ran)

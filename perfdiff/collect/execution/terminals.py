@@ -49,7 +49,7 @@ def terminal(keyboard: Keyboard) -> Iterator[Screen]:
 
 
 def chunk_of(pipe: IO[bytes], size: int) -> bytes:
-    """Return what there is to read, up to so many bytes, nothing at the end: a terminal that no program holds any more is an error."""
+    """Return the next bytes, `size` at most, none at the end, which a terminal without programs tells by an error."""
     try:
         read: bytes = pipe.read1(size)  # type: ignore[attr-defined]
     except OSError as error:

@@ -141,7 +141,7 @@ def usual() -> tuple[str, ...]:
 
 
 def attempt(events: Sequence[str]) -> tuple[EventTrial, ...]:
-    """Try each event, in this order: those of the kernel by asking it, which needs no libpapi, all others by that."""
+    """Try each event, and return the outcomes in the same order; events of the kernel need no libpapi, all others do."""
     of_kernel = {event: _of_kernel(event) for event in events if event in KERNEL_EVENTS}
     others = iter(_by_papi([event for event in events if event not in KERNEL_EVENTS]))
     return tuple(of_kernel.get(event) or next(others) for event in events)
@@ -169,7 +169,7 @@ def _by_papi(events: Sequence[str]) -> tuple[EventTrial, ...]:
 
 
 def library() -> Library:
-    """Return what libpapi says of itself."""
+    """Return libpapi's version and events, or why it cannot be used."""
     answers, trouble = _ask("describe")
     if not answers:
         return Library(None, trouble=trouble or "libpapi is not installed")

@@ -55,7 +55,7 @@ class MemoryHierarchy:
 
 
 def environment(variables: Mapping[str, str]) -> Environment:
-    """Return what reports say of the machine and its tools; `variables` are the user's, for PATH and CC."""
+    """Return the machine and its tools, as reports describe them; `variables` are the user's, for PATH and CC."""
     compiler = compilers.chosen(variables)
     return Environment(
         cpu=cpu(),

@@ -106,7 +106,7 @@ class Papi:
         return int(self.library.PAPI_event_name_to_code(event.encode(), ctypes.byref(code))), code.value
 
     def says(self, code: int) -> str:
-        """Return what an event counts."""
+        """Return PAPI's description of an event."""
         info = ctypes.create_string_buffer(_INFO_BYTES)
         if self.library.PAPI_get_event_info(code, info) != _OK:
             return ""

@@ -44,7 +44,7 @@ class Assembly:
     _calls: dict[tuple[int, Side], list[Part]] = field(default_factory=dict)
 
     def add(self, run: Run, recordings: Iterable[Recording]) -> None:
-        """Add what the processes of one run recorded."""
+        """Add the recordings of one run's processes."""
         totals: dict[int, dict[str, float]] = {}
         edges: dict[tuple[int, int], Floats] = {}
         for recording in recordings:

@@ -30,7 +30,7 @@ class LastingRuns:
     _runs: dict[tuple[Side, _Sums], list[int]] = field(default_factory=dict)
 
     def add(self, run: Run, recordings: Sequence[Recording]) -> None:
-        """Add what the processes of one counted run had still allocated."""
+        """Add the memory that the processes of one counted run had still allocated."""
         blocks, size = Counter[tuple[CodeAddress | None, int]](), Counter[tuple[CodeAddress | None, int]]()
         for recording in recordings:
             if recording.lasting is None:

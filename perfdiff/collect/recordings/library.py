@@ -22,7 +22,7 @@ class Departures:
     _unseen: set[str] = field(default_factory=set)
 
     def add(self, run: Run, recordings: Iterable[Recording]) -> None:
-        """Add what the processes of one counted run called."""
+        """Add the calls that left the project's code in one counted run."""
         for recording in recordings:
             self._unseen |= recording.unseen
             for (function, symbol), calls in recording.library.items():

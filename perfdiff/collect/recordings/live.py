@@ -22,7 +22,7 @@ class Live:
     _standing: dict[Path, RunningSums] = field(default_factory=dict)
 
     def gained(self) -> list[Recording]:
-        """Return what all recordings gained since the last look; of those that gained nothing, nothing."""
+        """Return the additions to all recordings since the last look; recordings without any are left out."""
         gains = []
         for path in sorted(self.folder.glob("*.pdrec")):
             before = self._standing.get(path)

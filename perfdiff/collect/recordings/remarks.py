@@ -37,7 +37,7 @@ def of_other_code(notes: Iterable[Note]) -> tuple[Note, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ProcessRemarks:
-    """What the processes of a run told, as far as it is known what it means.
+    """The remarks that the probed processes of a run left, as notes.
 
     `misplaced` are the files of the tree whose code they loaded from another place, each with that place.
     """
@@ -47,7 +47,7 @@ class ProcessRemarks:
 
 
 def read(folder: Path) -> ProcessRemarks:
-    """Return what the processes of a run told."""
+    """Return the remarks that the processes of a run left in a folder."""
     notes, misplaced = [], {}
     for path in sorted(folder.glob(FILES)):
         with path.open("rb") as file:

@@ -94,7 +94,7 @@ def calls_not_timed(why: PerfdiffError) -> Note:
 
 
 def cut_short(deadline: Deadline, stage: str, missing: Sequence[str]) -> Note:
-    """Tell what ended measuring before it was complete, in which stage, and what is `missing` for that."""
+    """Return the note that measuring was cut short: by what, in which stage, and what is `missing`."""
     time_s = units.duration(1e9 * (deadline.time_s or 0.0))
     match deadline.ending:
         case Ending.INTERRUPTED | Ending.TERMINATED:
@@ -138,7 +138,7 @@ def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
 
 
 def byte_code_left(left: Mapping[Side, Collection[str] | None]) -> tuple[Note, ...]:
-    """Tell of a side whose runs leave no byte code, where those of the other one do: `left` are its sources, None of no such."""
+    """Return a note if runs of one side alone leave no byte code; `left` are the compiled modules, None if it imports none."""
     leaving = [(side, names) for side, names in left.items() if names]
     lacking = [side for side, names in left.items() if names is not None and not names]
     if len(leaving) != 1 or len(lacking) != 1:

@@ -33,7 +33,7 @@ def beginning(functions: Collection[int], leaves: Collection[int]) -> dict[int, 
 
 
 def paced(calls: Mapping[int, float], cpu_s: float, costs: Mapping[int, ProbeCosts], leaves: Collection[int], budget: float) -> ProbeRates:
-    """Return the fastest rates that together stay within `budget`, a share of the CPU time in which there were so many `calls`.
+    """Return the highest sampling rates that together stay within `budget`, a share of the `cpu_s` in which `calls` were made.
 
     Each function has its slowest rate first; then the cheap are served, as they cost next to nothing, and a hot one must not push them out.
     """

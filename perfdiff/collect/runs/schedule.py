@@ -79,7 +79,7 @@ def whole_block(points: Sequence[Point], block: int, seed: int, *, may_link: boo
 
 
 def timed_blocks(points: Sequence[Point], runs: Mapping[int, int], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[list[Slot]]:
-    """Return all blocks of timed runs: a point is in as many of them as it has `runs`, by its id."""
+    """Return all blocks of timed runs; a point, by its id, is in as many blocks as `runs` says."""
     return [
         timed_block([point for point in points if runs[point.id] > block], block, seed, sides)
         for block in range(max(runs.values(), default=0))
@@ -101,7 +101,7 @@ def counted_block(points: Sequence[Point], block: int, seed: int, sides: Sequenc
 
 
 def pairs(slots: Sequence[Slot]) -> list[Sequence[Slot]]:
-    """Return the slots of all sides that follow each other at one point in one phase, as they were put together."""
+    """Return the slots grouped by phase, point and block, in their order: each group is one pair."""
     return [list(group) for _, group in itertools.groupby(slots, key=lambda slot: (slot.phase, slot.point.id, slot.block))]
 
 

@@ -37,7 +37,7 @@ class SuiteCase:
 
     @property
     def batch(self) -> Batch | None:
-        """Return how it runs together with others in one process, None where it does not."""
+        """Return how the case runs in one process with others, None if it cannot."""
         return self.sides[-1].batch
 
     @property
@@ -91,7 +91,7 @@ class SuiteCase:
 
 
 def together(cases: Sequence[SuiteCase], name: str) -> SuiteCase:
-    """Return tests of one suite that share the command of their batch as a case of that name, which runs them in one process."""
+    """Return one case that runs several tests of a suite in one process; the tests must share the command of their batch."""
     first = cases[0]
     sides = [_one_process([case.sides[side] for case in cases], name) for side in range(len(first.sides))]
     return SuiteCase(first.suite, sides, first.start_s, sum(case.size for case in cases))

@@ -87,7 +87,7 @@ class Suites:
         return tuple(apart(workloads)), tuple(notes)
 
     def cases(self, config: WorkloadConfig, executor: Executor, *, limit_s: float = LIMIT_S, patient: bool = False) -> ListedCases:
-        """Return what is in a suite; the listing of a side may take `limit_s` seconds.
+        """List a suite's cases; the listing of a side may take `limit_s` seconds.
 
         Where that leaves nothing, and somebody is `patient`, benchmarks may take longer. Raises WorkloadError where a listing fails, or
         nothing is left of the suite (`no-benchmarks`).
@@ -262,7 +262,7 @@ class Suites:
         except (OSError, ValueError, KeyError, TypeError) as error:
             by_hand = self._lists(config, side, file, {}).by_hand
             raise WorkloadError(
-                f"'{config.command}' told nothing of the benchmarks of {config.name} in {side} ({error}); {by_hand}",
+                f"'{config.command}' did not list the benchmarks of {config.name} in {side} ({error}); {by_hand}",
                 slug="no-benchmarks",
             ) from error
         finally:

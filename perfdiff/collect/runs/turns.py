@@ -42,12 +42,12 @@ class Turns:
         return min(self.open, key=lambda point: (self._begun[point.id] >= pairs, *self._expected(point)))
 
     def soonest(self, points: Sequence[Point], pairs: int) -> Point | None:
-        """Return the open one of some `points` that has so many `pairs` soonest, of those that do not have them; None where all do."""
+        """Return the open point that takes the least time to reach a number of `pairs`; None if all have reached it."""
         lacking = [point for point in points if point in self.open and self._begun[point.id] < pairs]
         return min(lacking, key=lambda point: (pairs - self._begun[point.id]) * self.expected_s(point), default=None)
 
     def cheapest_short_of(self, pairs: int) -> tuple[Point, int]:
-        """Return the point with the shortest runs of a workload, and how many pairs all its points together lack of so many.
+        """Return a workload's point with the shortest runs, and how many pairs its points together lack if each is to have `pairs`.
 
         The workload is the one that has them soonest of those that lack some.
         """

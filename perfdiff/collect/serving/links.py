@@ -90,7 +90,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def settings(link: ServiceLink, own: OwnDelay, seed: int) -> dict[str, Any]:
-    """Return what a proxy is told of a link, whose delays include what the way through it takes."""
+    """Return a link's settings for the proxy; the proxy's own time is taken off the delays."""
     return {
         "delay_ns": int(link.delay_s * 1e9),
         "jitter_ns": int(link.jitter_s * 1e9),

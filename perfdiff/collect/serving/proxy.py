@@ -392,7 +392,7 @@ class Proxy:
 
 
 def reset(transport: asyncio.Transport) -> None:
-    """Close a connection such that its other end is told of a failure."""
+    """Close a connection with a reset, so that its other end sees a failure."""
     connection = transport.get_extra_info("socket")
     if connection is not None and connection.fileno() >= 0:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)

@@ -54,17 +54,17 @@ class Service:
 
     @property
     def reached(self) -> Mapping[str, str]:
-        """Return its places as others find them: behind a proxy, where there is one."""
+        """Return the service's port and folder as workloads reach them: through its proxy, if it has one."""
         return {**self.places, PORT: str(self.proxy.port)} if self.proxy else self.places
 
     @property
     def is_alive(self) -> bool:
-        """Return whether some process of it has not ended."""
+        """Return whether some process of the service still runs."""
         return processes.is_alive(self.process.pid, self.mark)
 
     @property
     def family(self) -> frozenset[int]:
-        """Return its processes."""
+        """Return the ids of the service's processes."""
         return processes.family(self.process.pid, self.mark)
 
     @property
@@ -101,7 +101,7 @@ class Served:
         return tuple(process for service in self.services for process in sorted(service.family))
 
     def spent(self, execution: Execution, before_ns: float) -> Execution:
-        """Return a run with what services did in it, which had spent so much CPU time before; raise WorkloadError."""
+        """Return a run with the CPU time of its services, less what they had spent before it; raise WorkloadError."""
         exchanges = self.exchanges()
         for service in self.services:
             if not service.is_alive:

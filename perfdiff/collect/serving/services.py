@@ -30,7 +30,7 @@ _LOOK_S = 0.005  # between two looks whether a service is ready
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """A run that needs services: its command, one without probes beside it, its parameters, and the names of its services, None for all.
+    """A run that needs services: its command with and without probes, its parameters, and the services' names, None for all.
 
     `client` are the variables of a command that is none of the revision's, but perfdiff's own; what it takes is no cost of theirs.
     `patience` multiplies the times that services may take: counted ones are slow. Of runs at the same time, each has a `seat`, at which it
@@ -67,7 +67,7 @@ class Services:
     _own_delay: OwnDelay | None = None  # of a proxy
 
     def close(self) -> None:
-        """End the services that are still there."""
+        """End the services that still run."""
         self._kept.clear()
         self._standing.close()
 

@@ -35,7 +35,7 @@ class Differences:
 
     @classmethod
     def between(cls, builds: Mapping[Side, PlainBuild], alike: Mapping[str, float]) -> Differences:
-        """Return what differs, of which packs say that it is `alike`."""
+        """Return how two builds differ; packs say which differing files are `alike` for their engines."""
         trees = [builds[side].tree for side in Side]
         contents, sizes, one_sided, lists = set(), set(), set(), set()
         for name, places in all_differing(*trees):
@@ -50,12 +50,12 @@ class Differences:
 
     @property
     def names(self) -> frozenset[str]:
-        """Return all that differs for whoever opens it."""
+        """Return the paths whose contents differ, or that only one side has."""
         return self.contents | self.one_sided
 
     @property
     def are_none(self) -> bool:
-        """Return whether nothing differs, whatever a run does with it."""
+        """Return whether no file differs for any run."""
         return not self.names and all(times == float("inf") for times in self.alike.values())
 
     @property

@@ -62,7 +62,7 @@ class PristineTree:
         self._watch_anew()
 
     def close(self) -> None:
-        """Put the tree back as its build left it, and remove all that lies beside it but the copy."""
+        """Restore the tree as its build left it, and remove everything beside it except the copy."""
         self.put_back(self.changed(everything=True))
         self._ground = ()
         self.enter()
@@ -89,7 +89,7 @@ class PristineTree:
         return tuple(sorted(path for path in changed if self._expected(path) or _is_folder(self._expected(_parent(path)))))
 
     def put_back(self, paths: Iterable[str]) -> None:
-        """Make `paths`, which are all that differ, what they should be again; raise OSError.
+        """Restore `paths`, which are all that differ from what the build left; raise OSError.
 
         Always from the root down: what has taken the place of a folder, such as a link out of the tree, goes before anything in it is
         touched. Files are replaced and never written to, as they may be links to what lies outside.

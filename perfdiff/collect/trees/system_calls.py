@@ -15,7 +15,7 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """What a call shows to the program that makes it."""
+    """What a system call reveals to the program: a content, a list of names, or whether a file is there."""
 
     OPEN = auto()  # a file's content
     LIST = auto()  # the names in a folder
@@ -112,7 +112,7 @@ class SystemCallTable:
     seccomp: int
 
     def call(self, number: int, architecture: int) -> PathCall:
-        """Return what a reported call is; one of another interface of the kernel may be anything."""
+        """Return the kind of a reported system call; one of another interface of the kernel may be of any kind."""
         path_call = self.calls.get(number) if architecture == self.architecture else None
         return path_call or PathCall(Kind.BLIND)
 

@@ -133,7 +133,7 @@ class Upkeep:
                     place.put_back(place.changed(everything=True))
 
     def lay_out(self, tree: Path, layout: int, relink: Callable[[], bool] | None) -> bool:
-        """Keep what `relink` makes of a tree's programs as a layout, where it returns that it did; return that, too. Raise StoreError.
+        """Keep the programs that `relink` links in a tree as a layout, and return whether it did; raise StoreError.
 
         Where there is nothing to link, the tree is the same in each layout.
         """
@@ -147,7 +147,7 @@ class Upkeep:
         return self._kept((pristine,), _layout(layout), relink)
 
     def close(self) -> None:
-        """Leave all trees as their builds did; raise StoreError."""
+        """Restore all trees as their builds left them; raise StoreError."""
         self._left, self._sources = {}, {}
         with contextlib.ExitStack() as stack:
             while self._trees:

@@ -10,7 +10,7 @@ from perfdiff.collect.trees.accesses import Accesses, Supervisor
 
 
 class Watched:
-    """Runs commands one after the other, and keeps what the last one met, and what those met that lay services out."""
+    """Runs commands, and keeps the file accesses of the last one, and those of commands that set services up."""
 
     def __init__(self, executor: Executor) -> None:
         """Have `executor` run them."""

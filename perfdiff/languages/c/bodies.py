@@ -161,5 +161,5 @@ class _BodyWalk:
 
 
 def walk(cursor: Cursor, references: ReferenceResolver) -> Links:
-    """Return what lies below `cursor`, functions inside it left out."""
+    """Return what the code below a cursor calls, reads and writes, without that of functions inside it."""
     return traffic(subtree(cursor, STOP), references)

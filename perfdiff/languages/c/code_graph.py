@@ -51,7 +51,7 @@ class CodeGraph:
         return None if code_of_object is None else code_of_object.atoms.get(node[1])
 
     def led_to(self, node: Node, atom: Atom) -> Iterator[Node]:
-        """Yield what an atom refers to, as far as the build defines it."""
+        """Yield the nodes of the build's own code or data that an atom refers to."""
         for name in atom.references:
             if name.startswith((STATIC, WHOLE)):
                 yield node[0], name

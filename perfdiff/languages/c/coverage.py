@@ -91,7 +91,7 @@ class Sources:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All lines that are counted in a tree, with their index, and the sources that they stand in."""
+    """The counted lines of a tree with their indices, and the sources that hold them."""
 
     sources: Sources
     lines: dict[CountedLine, int] = field(default_factory=dict)

@@ -242,7 +242,7 @@ def children(root: Cursor) -> list[Cursor]:
 
 
 def spelling(cursor: Cursor) -> str:
-    """Return what a cursor is called."""
+    """Return the spelling of a cursor's name."""
     return _text(native.clang_getCursorSpelling(cursor))
 
 

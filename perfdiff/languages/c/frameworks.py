@@ -50,7 +50,7 @@ class BuildSystemTests(Framework):
             yield ""
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return the command that lists them; where nobody asked for it, without those that other frameworks list."""
+        """Return the command that lists the tests; if the suite was guessed, it leaves out those that other frameworks list."""
         return listing.command(f"perfdiff.languages.c.suites.{self.name}:listed", suite.what, *(("guessed",) if suite.guessed else ()))
 
 

@@ -134,7 +134,7 @@ def _set_by(flag: str) -> tuple[str, ...]:
 
 
 def unit(command: CompileCommand) -> Unit:
-    """Return what libclang needs to parse `command`."""
+    """Return the source and arguments with which libclang parses what `command` compiles."""
     relevant = [option for option in options(command.arguments) if _KEPT.match(option[0]) and not _NOT_CODE.match("".join(option))]
     machine = tuple(option[0] for option in relevant if option[0] in ("-m32", "-m64", "-mx32", "-nostdinc", "-nostdinc++"))
     root = tuple(word for option in relevant if "sysroot" in option[0] or option[0].startswith("-stdlib=") for word in option)

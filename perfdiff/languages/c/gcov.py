@@ -51,7 +51,7 @@ class Gcov:
         return {"GCOV_PREFIX": str(folder), "GCOV_PREFIX_STRIP": "0"}
 
     def read(self, folder: Path, counts: Ints) -> None:
-        """Add what a run left in `folder` to `counts` of places; raise RecordingError."""
+        """Add the counts that a run left in `folder` to `counts` of places; raise RecordingError."""
         by_tool: dict[str, list[tuple[_NotesUnit, Path]]] = {}
         for path in sorted(folder.rglob("*.gcda")):
             unit = self.units.get(str(path.relative_to(folder).with_suffix("")))

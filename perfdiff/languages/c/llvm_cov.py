@@ -72,7 +72,7 @@ class LlvmCov:
         return {"LLVM_PROFILE_FILE": f"{folder}/%m.profraw"}  # where our runtime does not give each program a name of its own
 
     def read(self, folder: Path, counts: Ints) -> None:
-        """Add what a run left in `folder` to `counts` of places; raise RecordingError."""
+        """Add the counts that a run left in `folder` to `counts` of places; raise RecordingError."""
         raw = [(path, _head(path)) for path in sorted(folder.glob("*.profraw"))]
         for program in self.programs:
             files = [path for path, head in raw if program.build in head]

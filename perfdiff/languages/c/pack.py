@@ -115,7 +115,7 @@ class C(Compiled):
         return threads.has_threads(tree)
 
     def places(self, built: PlainBuild) -> PlaceReader:
-        """Return what reads the counts of a placed build's lines."""
+        """Return the reader of a placed build's line counts."""
         from perfdiff.languages.c import places
 
         return places.places(built)

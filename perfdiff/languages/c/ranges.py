@@ -23,7 +23,7 @@ _CLOSING = _LAST | {last for _, last in _NUMBERS}
 
 
 class Range(NamedTuple):
-    """Two variables that bound a range, by their indices, and whether they do so as numbers and as pointers."""
+    """Two variables that bound a range, by their indices; `numbers` and `pointers` say as which of the two they may be read."""
 
     first: int
     last: int
@@ -52,7 +52,7 @@ def ranges(names: Sequence[str]) -> Iterator[Range]:
 
 
 def measured(names: Sequence[str], texts: Collection[int], numbers: Collection[int]) -> set[int]:
-    """Return those of `texts` whose length one of `numbers` tells by its name, all of them indices of `names`.
+    """Return the texts whose length is one of the numbers, by their names; `texts`, `numbers` and the result are indices of `names`.
 
     `key_len` tells that of `key`, and `size` that of the nearest `data` or the like, first before it, then behind.
     """

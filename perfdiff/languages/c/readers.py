@@ -21,28 +21,31 @@ def value(load: Load, expression: str) -> str:
 
 
 def string(load: Load, pointer: str) -> str:
-    """Read the length of a string, or the size or depth of the file it names."""
+    """Return C code that reads the length of a string, or the size or depth of the file that it names."""
     reader = {Load.TEXT: "pd_text", Load.FILE: "pd_file", Load.DEPTH: "pd_depth"}[load]
     return _call(reader, pointer)
 
 
 def dynamic_type(pointer: str) -> str:
-    """Read the type behind the vtable pointer of an object."""
+    """Return C code that reads the type behind the vtable pointer of an object."""
     return _call("pd_type", pointer)
 
 
 def field(base: str, offsets: Sequence[int], shape: Scalar) -> str:
-    """Read the number that lies at the last of `offsets`; those before it lead there from `base`, each to a pointer that is followed."""
+    """Return C code that reads a number.
+
+    It lies at the last of `offsets`; each one before it leads, from `base` on, to a pointer that is followed.
+    """
     return _call("pd_field", base, shape.kind, str(len(offsets)), *_longs(offsets))
 
 
 def field_string(base: str, offsets: Sequence[int]) -> str:
-    """Read the length of a string; `offsets` lead from `base` to the pointer to it as in `field`."""
+    """Return C code that reads the length of a string; `offsets` lead from `base` to the pointer to it, as in `field`."""
     return _call("pd_field_text", base, str(len(offsets)), *_longs(offsets))
 
 
 def span(base: str, offsets: Sequence[int], last: int, element: int) -> str:
-    """Read the number of elements between the pointer at the end of `offsets` and the one at offset `last` of the same object."""
+    """Return C code that counts the elements between the pointer at the end of `offsets` and that at offset `last` of its object."""
     return _call("pd_span", base, f"{element}UL", str(len(offsets)), *_longs([*offsets, last]))
 
 

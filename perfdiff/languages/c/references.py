@@ -125,7 +125,7 @@ class ReferenceResolver:
         self.types: dict[str, Cursor] = {}
 
     def target(self, cursor: Cursor) -> ReferenceTarget:
-        """Return what an expression or reference cursor refers to."""
+        """Return the target of an expression or reference cursor."""
         declaration = native.clang_getCursorReferenced(cursor)
         if declaration._kind_id == _OVERLOADS:
             return self.overloads(declaration)

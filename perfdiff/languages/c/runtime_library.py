@@ -60,7 +60,7 @@ def build_timed(compiler: str, cache: Path) -> Path:
 
 
 def below(built: PlainBuild, compiler: str, cache: Path) -> Path:
-    """Return the folder of the runtime below an engine's module: that of the build's own code where it has any, so that all share one."""
+    """Return the folder of the runtime that an engine's module uses: that of the build's own probed code if it has any."""
     return build(compiler, cache) if built.commands else build_timed(compiler, cache)
 
 

@@ -28,7 +28,7 @@ _PARAMETERS = re.compile(r"\([^()]*\)(?=$| \()")
 
 
 def aligned(base: Program, head: Program, tokens: Tokens) -> tuple[Program, Functions]:
-    """Return head with the keys that its functions have in base, and its functions as they were by these keys."""
+    """Return head with its functions renumbered by base's keys, and by these keys the functions as head had them."""
     classes = renamed_classes(base.functions, head.functions)
     keys = _keys(base.functions, head.functions, classes, tokens)
     return rekeyed(

@@ -46,7 +46,7 @@ class JvmProbeCosts:
 
     @property
     def text(self) -> str:
-        """Return them as the agent reads them: whole picoseconds."""
+        """Return the costs as the agent's option has them: whole picoseconds, parted by blanks."""
         return " ".join(f"{1e3 * cost:.0f}" for cost in (self.counted_ns, self.timed_ns, self.inside_ns, self.passed_ns))
 
 

@@ -125,7 +125,7 @@ class Class:
 
     @cached_property
     def nested(self) -> tuple[str, str | None, str | None, int] | None:
-        """Return what it says of itself where it is nested in another class."""
+        """Return the class's own entry of the attribute `InnerClasses`, None if it is not nested in another class."""
         return next((inner for inner in self.inner if inner[0] == self.name), None)
 
     @cached_property

@@ -59,7 +59,7 @@ _INDIRECT = "~"  # before the name of a field that the runtime reads for the met
 
 @dataclass(frozen=True)
 class MethodInputs:
-    """What a method is given: `parameters` are their names, "" where nobody gave one."""
+    """The inputs of a method; `parameters` are their names, "" for one without a name."""
 
     of: Class
     method: Method

@@ -61,7 +61,7 @@ class JdkHomes:
         return None if (home / "bin/java").is_file() else f"the JDK {home} is gone"
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
-        """Keep which JDK it was, and which libraries of others the revision names."""
+        """Store the JDK of a build, and the libraries that the revision names."""
         jdk = self.jdk
         with store_errors(beside):
             keep(beside / _RECORD, JavaHome(jdk.home, jdk.release, dependencies.versions(tree)))

@@ -36,11 +36,11 @@ class Joined:
 
     @property
     def text(self) -> TypeText:
-        """Return its type as the source has it."""
+        """Return the class's declaration in the source."""
         return self.source.syntax.types[self.type_index]
 
     def own_members(self) -> Iterator[tuple[int, MemberText]]:
-        """Yield what stands in its body, with the indices."""
+        """Yield the members that stand in the class's own body, each with its index."""
         for index, member in enumerate(self.source.syntax.members):
             if member.owner == self.type_index and member.within < 0:
                 yield index, member
@@ -62,7 +62,7 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class PlacedClass:
-    """A class file that told something, and where it lies."""
+    """A parsed class file and its path."""
 
     place: str
     compiled: Class

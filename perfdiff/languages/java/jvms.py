@@ -30,7 +30,7 @@ _CALM = "-Xbatch -XX:ParallelGCThreads=1"
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """A virtual machine: its name, how many CPUs it would use, its collector and the most that its heap takes, as far as it tells."""
+    """A JVM: its name, the CPUs that it would use, its garbage collector and largest heap, None where it does not say."""
 
     name: str
     processors: int

@@ -21,7 +21,7 @@ class MemberNames:
 
 
 def name_all(classes: Iterable[Joined]) -> dict[str, MemberNames]:
-    """Give all classes their names; return by file those of their members. Classes come before those inside them."""
+    """Name all classes, outer ones before those inside them, and return the names of their members by file."""
     files: dict[str, MemberNames] = defaultdict(MemberNames)
     by_type: dict[tuple[str, int], Joined] = {}
     for joined in sorted(classes, key=lambda class_: (class_.source.file, class_.type_index)):

@@ -82,7 +82,7 @@ class Java(Language):
         return (f"{machine.name} {home.release} ({'; '.join(filter(None, takes))})", *libraries)
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return which libraries of others differ."""
+        """Return notes on libraries of others whose versions differ."""
         return tuple(change.note for change in self._changes(base, head))
 
     def same_code(
@@ -114,7 +114,7 @@ class Java(Language):
         return start.environment(sheet, library, calibrating.measure(jdk, library, cache).text, given)
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return what reads the counts of lines."""
+        """Return the reader of line counts, None if lines cannot be counted."""
         jdk, cache = self._homes.jdk, self._kept
         host = JvmLineCounter(agent.build_lines(jdk, self._compiler, cache), self._options(built))
         return counted_places.places(jdk, built.tree, self.index(built, depth=0).functions.values(), host, cache)

@@ -37,7 +37,7 @@ class JavaFile:
 
     @cached_property
     def encoding(self) -> str:
-        """Return what its text is read with: UTF-8 where it is that."""
+        """Return the encoding of the file: UTF-8 if its bytes are valid UTF-8, else Latin-1."""
         try:
             self.data.decode("utf-8")
         except UnicodeDecodeError:

@@ -26,7 +26,7 @@ def counting(sheet: Path, outside: Path, agent: Path, options: str = "") -> dict
 
 
 def lines(sheet: Path, places: int, agent: Path, options: str = "") -> dict[str, str]:
-    """Return the variables of a run that counts so many lines; where it leaves its counts comes beside them."""
+    """Return the variables of a run that counts `places` lines."""
     return {**environment(sheet, agent, options=options), PLACES: str(places)}
 
 

@@ -124,7 +124,7 @@ class SourceText:
 
 
 def read(data: bytes) -> SourceText:
-    """Return what the text of a file tells."""
+    """Parse the text of a source file."""
     text = as_ascii(data)
     root = parse(text)
     walk = _SourceWalk(text)

@@ -25,7 +25,7 @@ _ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 
 
 def run(jdk: Jdk, cache: Path, main: str, arguments: Sequence[str], stdin: bytes = b"") -> bytes:
-    """Return what one of our programs prints, compiling it at the first call.
+    """Run one of perfdiff's Java programs, compiled at the first call, and return its output.
 
     `main` is its class, `perfdiff.NAME.CLASS`; its sources are the folder NAME beside this module, and in it the folder `asm` or
     `classfile`, by which of them the JDK has. Raises BuildError where it does not compile or fails, StoreError where `cache` cannot be

@@ -34,7 +34,7 @@ def dotted(name: str) -> str:
 
 
 def brief(descriptor: str) -> str:
-    """Return a type as it is written where its package is imported: `Map.Entry`."""
+    """Return the type of a descriptor without its package: `Map.Entry`."""
     return dotted(binary(descriptor).rpartition(".")[2])
 
 

@@ -44,7 +44,7 @@ class ProbedMethod:
 
     @property
     def request(self) -> bytes:
-        """Return it as the loom reads it."""
+        """Return the method as bytes in the format that the Java program `Loom` reads."""
         texts = b"".join(sized(text.encode(errors="surrogatepass")) for text in (self.says, *self.linkage.split()))
         reads = listed(_NUMBER.pack(is_floating) + sized(expression.encode()) for expression, is_floating in self.reads)
         watches = listed(_NUMBER.pack(jump) + _NUMBER.pack(is_taken) for jump, is_taken in self.watches)
@@ -123,7 +123,7 @@ def _archived(archive: Path | io.BytesIO, is_wanted: Callable[[str], bool], dept
 
 
 def listed(parts: Iterable[bytes]) -> bytes:
-    """Return parts behind their number, as our programs read them."""
+    """Return the number of parts and then the parts, in the format that our Java programs read."""
     parts = list(parts)
     return _NUMBER.pack(len(parts)) + b"".join(parts)
 

@@ -13,7 +13,7 @@ _UNIT = re.compile(r"::(?:\{closure\}|class@anonymous)(?:#(?P<number>\d+))?(?=::
 
 
 def aligned(base: Program, head: Program, tokens: Tokens) -> tuple[Program, Mapping[str, FunctionDefinition]]:
-    """Return head with the keys that its functions have in base, and its functions as they were by these keys."""
+    """Return head with its functions renumbered by base's keys, and by these keys the functions as head had them."""
     keys = dict(Alignment(_number, tokens).keys(list(base.functions.values()), list(head.functions.values())))
     return rekeyed(head, keys, lambda function, key: with_name(function, base.functions.get(key)))
 

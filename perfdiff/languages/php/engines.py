@@ -52,5 +52,5 @@ def _asked(executable: Path, variables: tuple[tuple[str, str], ...]) -> PhpEngin
 
 
 def ask(executable: Path, environment: Mapping[str, str]) -> PhpEngine:
-    """Return what a PHP is set to in an environment; nothing of one that does not answer."""
+    """Return a PHP's settings in an environment, empty ones if it does not answer."""
     return _asked(executable, tuple((name, environment[name]) for name in _READ if name in environment))

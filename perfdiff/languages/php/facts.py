@@ -95,7 +95,7 @@ class PhpClassFacts:
 
 @dataclass(frozen=True, slots=True)
 class ImportFacts:
-    """A name that `use` binds somewhere in a file, or what is declared for all of it."""
+    """A name that a `use` statement binds, or a declaration that holds for the whole file."""
 
     key: str
     entity: Entity
@@ -105,7 +105,7 @@ class ImportFacts:
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What one PHP file declares; `strict` where it declares strict types; `problem` says why it could not be parsed, if so."""
+    """The declarations of one PHP file; `strict`: it declares strict types; `problem`: why it could not be parsed, None if it was."""
 
     file: str
     functions: tuple[PhpFunctionFacts, ...]

@@ -35,7 +35,7 @@ _THIS = "$this"
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter as it is written: `$name`, the names of its types, its default (None where there is none)."""
+    """A parameter: `$name`, the names of its types, and its default, None if it has none."""
 
     name: str
     types: frozenset[str]
@@ -45,7 +45,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class PhpInputs:
-    """What a function is given: its parameters, and what its body names.
+    """The inputs of a function: its parameters, and the names in its body.
 
     `unset` tells that the object has no properties yet when the call begins, `has_object` that there is one.
     """

@@ -46,7 +46,7 @@ class PhpHomes:
 
     @property
     def identity(self) -> str:
-        """Return what a build depends on because of its PHP."""
+        """Return the part of a build's key that its PHP determines."""
         return self.php.identity
 
     def prepare(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> Prepared:
@@ -65,7 +65,7 @@ class PhpHomes:
         return None if executable.is_file() else f"{executable} is gone"
 
     def finish(self, beside: Path, tree: Path, place: Path, environment: Mapping[str, str]) -> tuple[Note, ...]:
-        """Keep which PHP it was, and which packages of others the revision has."""
+        """Store the PHP of a build, and the packages that the revision has."""
         php = self.php
         with store_errors(beside):
             keep(beside / _RECORD, PhpHome(php.executable, php.release, packages.versions(place)))

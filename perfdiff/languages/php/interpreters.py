@@ -29,7 +29,7 @@ echo json_encode([PHP_BINARY, PHP_VERSION, PHP_MAJOR_VERSION, PHP_MINOR_VERSION,
 
 @dataclass(frozen=True, slots=True)
 class PhpInterpreter:
-    """A PHP, as it says itself.
+    """A PHP interpreter, as it describes itself.
 
     `config` is the `php-config` of the same build, None where its headers are not installed. `api` is what an extension must have been
     compiled for: the number of the engine's interface, threads or none, debug or not.
@@ -44,7 +44,7 @@ class PhpInterpreter:
 
     @property
     def identity(self) -> str:
-        """Return what a build depends on because it runs under this PHP."""
+        """Return the part of a build's key that this PHP determines."""
         return f"{self.executable} {self.release} {self.api}"
 
 

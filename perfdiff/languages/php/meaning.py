@@ -39,7 +39,7 @@ def fingerprint(node: Node, parameters: Iterable[str]) -> str:
 
 
 def plain(tokens: Iterable[str]) -> list[str]:
-    """Return words as they are written."""
+    """Return words without the marks that `words` puts before variables."""
     return [word.removeprefix(_LOCAL) for word in tokens]
 
 

@@ -84,7 +84,7 @@ class PhpNames:
             self._visit(node)
 
     def references(self, inner: Iterable[str] = ()) -> PhpReferences:
-        """Return what was found as values."""
+        """Return the names that were collected, as immutable sets."""
         named = {field.name: frozenset(getattr(self, field.name)) for field in fields(PhpReferences) if field.name != "inner"}
         return PhpReferences(**named, inner=frozenset(inner))
 

@@ -124,7 +124,7 @@ class Php(Language):
         sheet.write(path, probes, places, aliases_in(built.tree, places))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return what reads the counts of lines."""
+        """Return the reader of line counts, None if lines cannot be counted."""
         places = self._places(built, built.beside / "lines.sheet")
         return replace(places, places=owners.named(places.places, self.index(built, depth=0).functions.values()))
 

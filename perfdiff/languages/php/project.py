@@ -29,7 +29,7 @@ _SECTION = """\
 
 
 class PhpProject:
-    """How PHP projects are recognised. They run as they lie."""
+    """How PHP projects are recognised. They need no build."""
 
     leads = False
     needs_build = False
@@ -56,7 +56,7 @@ class PhpProject:
         return None
 
     def draft(self, folder: Path, sign: str) -> Draft:
-        """Return the section of an interpreter, and a script as workload."""
+        """Return the start of a configuration: the section `[php]`, and a workload that runs a script of the project."""
         own = script(folder)
         unbuilt = _AS_IT_LIES.format(file=sign), '# command = "composer install --no-dev"'
         return Draft(_SECTION, _COMMAND.format(script=own or "benchmark.php"), unbuilt, is_guessed=own is not None)

@@ -33,7 +33,7 @@ _REBUILDING = frozenset({"mesonpy"})  # what they install in editable mode is bu
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """What builds a project: the environment that has its back end, and the project as it was told there."""
+    """The build back end of a project, in an environment of its own."""
 
     layout: Layout
     project: Project

@@ -59,7 +59,7 @@ def _module(path: PurePath) -> str:
 
 
 def satisfy(folders: Iterable[Path], requirements: Iterable[str], setting: Mapping[str, str]) -> bool:
-    """Return whether the distributions in folders are all that is required, and all that these require in turn.
+    """Return whether the distributions in folders meet the requirements, and the requirements of these in turn.
 
     `setting` are variables of markers (PEP 508) that the interpreter decides. What is no requirement by name is taken for missing.
     """

@@ -91,7 +91,7 @@ class Environments:
 
     @property
     def identity(self) -> str:
-        """Return what a build depends on because of its environment, beside what its tree asks for."""
+        """Return the part of a build's key that its environment determines, besides its tree's requirements."""
         asked = (*self.config.requirements, *self.config.optional, *requirements.runners(self.commands))
         texts = [file.read_text() for folder in self.drivers.values() for file in sorted(folder.glob("*.py"))]
         return "\n".join([self.interpreter.identity, *asked, str(self.config.editable), self.hook, *_HELD, *texts])

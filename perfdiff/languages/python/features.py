@@ -37,7 +37,7 @@ _NUMBER, _LENGTH = "number", "length"
 
 @dataclass(frozen=True)
 class PythonInputs:
-    """What a function is given: its parameters, the one among them that is its object, and what its body names.
+    """The inputs of a function: its parameters, which of them is its object, and the names in its body.
 
     `unset` tells that the object has no attributes yet when the call begins; `variables` are the module's that it sees, `containers` and
     `rebound` those of them whose size, or whose very value, may differ from call to call.

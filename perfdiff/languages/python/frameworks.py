@@ -42,7 +42,7 @@ class Pytest(_ByWords):
     wanted = 'arguments of pytest, such as "tests/test_bench.py -k sort", or ""'
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield all tests, where some need pytest."""
+        """Yield "", which means all tests, if some test needs pytest."""
         if _is_python(project) and scanning.has_pytest_tests(project):
             yield ""
 
@@ -58,7 +58,7 @@ class PytestBenchmark(_ByWords):
     wanted = 'arguments of pytest, such as "benchmarks -k sort", or ""'
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield all benchmarks, where there are some."""
+        """Yield "", which means all benchmarks, if the project has any."""
         if _is_python(project) and next(scanning.benchmark_files(project), None):
             yield ""
 
@@ -74,7 +74,7 @@ class Unittest(_ByWords):
     wanted = 'arguments of "python -m unittest", such as "discover -s tests" or "tests.test_sort", or ""'
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield where discovery starts, where no test needs pytest."""
+        """Yield arguments of `python -m unittest` that discover all tests; nothing where some test needs pytest."""
         if not _is_python(project) or scanning.has_pytest_tests(project):
             return
         starts = dict.fromkeys(_start(project, file) for file in scanning.unittest_files(project))
@@ -88,7 +88,7 @@ class Pyperf(_ByWords):
     wanted = 'scripts of pyperf, such as "bench/run.py", or ""'
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield all scripts, where there are some."""
+        """Yield "", which means all scripts, if the project has any."""
         if _is_python(project) and next(scanning.pyperf_scripts(project), None):
             yield ""
 
@@ -107,7 +107,7 @@ class Asv(Framework):
             return None
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield all of the suite, where there is one."""
+        """Yield "", which means all benchmarks of the suite, if the project has one."""
         if asv.find(project):
             yield ""
 
@@ -122,7 +122,7 @@ class Asv(Framework):
         return before + _driver(self.name, own.folder, suite.what, *own.variables)
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
-        """Return that both revisions run the checkout's benchmarks, as they do with asv, and what its environments require."""
+        """Return that both revisions run the checkout's benchmarks, as with asv, and the requirements of asv's environments."""
         suite = asv.find(project)
         if suite is None:
             return Needs()

@@ -19,7 +19,7 @@ _PIP = "import pip; print(pip.__version__)"
 
 
 def examine(config: PythonConfig | None, project: Path, cache: Path, variables: Mapping[str, str]) -> Iterator[Check]:
-    """Yield what there is for the programs of a project's folder; nothing of it is needed where that is no Python project.
+    """Yield the checks of a project's Python; none of them is needed if the project is not in Python.
 
     An environment is made in `cache` and removed again; without a cache that can be written, none is tried.
     """

@@ -22,7 +22,7 @@ _DESCRIBING = Path(__file__).parent / "scripts" / "describing.py"
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """A CPython, as it says itself.
+    """A CPython interpreter, as it describes itself.
 
     `executable` is that of the installation, also where a virtual environment's was named. `site_packages` is where a virtual
     environment of it has its packages, relative to the environment. `own_packages` are the folders in which the interpreter that was
@@ -43,7 +43,7 @@ class Interpreter:
 
     @property
     def headers(self) -> Path | None:
-        """Return the folder where its headers are, None where they are not installed."""
+        """Return the folder of the interpreter's headers, None if they are not installed."""
         return next((folder for folder in self.include if (folder / "Python.h").is_file()), None)
 
     @property
@@ -58,7 +58,7 @@ class Interpreter:
 
     @property
     def identity(self) -> str:
-        """Return what a build depends on because it runs under this interpreter."""
+        """Return the part of a build's key that this interpreter determines."""
         return f"{self.executable} {self.says}"
 
 

@@ -95,7 +95,7 @@ def add_scripts(layout: Layout, scripts: Mapping[str, str]) -> None:
 
 
 def adopt_scripts(layout: Layout, other: Layout) -> None:
-    """Have the programs of another environment in this one as well, where they run under this one's interpreter."""
+    """Make the programs of another environment available in this one, to run under this one's interpreter."""
     for program in sorted(other.programs.iterdir()):
         target = layout.programs / program.name
         if target.exists() or not program.is_file():

@@ -68,7 +68,7 @@ class Namespaces:
         return files
 
     def meaning(self, file: str, dotted: str) -> Meaning:
-        """Return what a name of a module's level leads to."""
+        """Return the meaning of a name at a module's top level."""
         if (file, dotted) not in self._followed:
             collected = _Collected()
             self._follow(file, dotted.split("."), collected, 0)
@@ -76,7 +76,7 @@ class Namespaces:
         return self._followed[file, dotted]
 
     def imported(self, imported: Imported, file: str, rest: Iterable[str]) -> Meaning:
-        """Return what an imported name leads to, followed by `rest`."""
+        """Return the meaning of an imported name, followed by the attributes `rest`."""
         collected = _Collected()
         self._import(imported, file, [*rest], collected, 0)
         return collected.meaning()

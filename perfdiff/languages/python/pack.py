@@ -92,7 +92,7 @@ class Python(Language):
         return (f"CPython {environment.release}", *(f"{name} {version}" for name, version in sorted(environment.versions.items())))
 
     def told(self, base: PlainBuild, head: PlainBuild) -> tuple[Note, ...]:
-        """Return which packages of other projects differ."""
+        """Return notes on packages of other projects whose versions differ."""
         return tuple(change.note for change in self._changes(base, head))
 
     def absent(self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]]) -> tuple[str, ...]:
@@ -147,7 +147,7 @@ class Python(Language):
         return start.counting(path, lines, extension.build_counting(python, runtime, compiler, cache))
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
-        """Return what reads the counts of lines."""
+        """Return the reader of line counts, None if lines cannot be counted."""
         return self._places(built, built.beside / "lines.sheet")
 
     def _places(self, built: PlainBuild, lines: Path) -> InterpretedPlaces:

@@ -51,7 +51,7 @@ def left_out(shared: Layout) -> tuple[str, ...]:
 
 
 def is_whole(folder: Path) -> bool:
-    """Return whether a kept set is there as it was made; it counts as used now."""
+    """Return whether a kept set of packages is complete and undamaged; if so, it counts as used now."""
     if not (folder / _FINISHED).is_file() or seals.broken(folder) is not None:
         return False
     with contextlib.suppress(OSError):  # only `prune` asks for its age

@@ -41,7 +41,7 @@ class Requirements:
 
 
 def runners(commands: Iterable[str]) -> tuple[str, ...]:
-    """Return what brings the programs that workloads run, of those that are Python packages themselves.
+    """Return the packages that provide the programs that workloads run.
 
     Without it, one further on PATH would run, under another interpreter and with other packages.
     """
@@ -61,7 +61,7 @@ def _runner(command: str) -> str | None:
 
 
 def wanted(place: Path, project: Project, configured: Sequence[str], runners: Sequence[str]) -> Requirements:
-    """Return what the environment of the project in folder `place` has to have, besides the project itself.
+    """Return the requirements of the environment of the project in folder `place`, without the project itself.
 
     `configured` are requirements, names of requirements files, or `group:NAME` for groups of the project's own. BuildError:
     `python-requirements` where a file is not there, `python-group`, `python-project`.

@@ -31,7 +31,7 @@ Named = Callable[[str], bool]  # whether something of a name is what is looked f
 
 
 def requirements(project: Path) -> tuple[str, ...]:
-    """Return what tests of the project in a folder are declared to need; nothing where nothing can be read."""
+    """Return the declared requirements of a project's tests, none if they cannot be read."""
     try:
         tables = pyproject.read(project)
         own = replace(projects.read(project), requirements=())

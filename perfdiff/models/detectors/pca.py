@@ -36,6 +36,6 @@ class Components:
         return np.asarray(np.linalg.norm(self.parts(rows), axis=1))
 
     def parts(self, rows: Floats) -> Floats:
-        """Return what is not reconstructed of each counter (n, c)."""
+        """Return the part of each counter that is not reconstructed (n, c)."""
         centred = rows - self.mean
         return np.asarray(np.abs(centred - centred @ self.axes.T @ self.axes))

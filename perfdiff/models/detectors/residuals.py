@@ -105,7 +105,7 @@ class Expectation:
         return cls(counters, volume, annotations)
 
     def residuals(self, table: SampleTable) -> Residuals:
-        """Return what is left of the counters of some calls of either side.
+        """Return the residuals of the counters of some calls.
 
         A counter's share of a call's time is at most u = count · its dearest price / (volume · the volume's price), and the residual is
         log(1 + u) less the same of what was expected. It so tells what the call's cost may have grown by: from 0 to 1 in 10⁵ blocks is

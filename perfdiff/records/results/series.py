@@ -42,7 +42,7 @@ class BenchmarkSeries:
 
 @dataclass(frozen=True, slots=True)
 class ToolResults:
-    """What one file of a tool holds.
+    """The benchmarks of one file of another tool's results.
 
     `context` says by name what decides how long things take, such as the processor; `remarks` are what speaks against comparing, as that a
     library was built for debugging. `unread` are benchmarks without a time, with why. Where `names_are_commands`, those of base and head

@@ -27,7 +27,7 @@ class FunctionSamples:
 
     @property
     def total(self) -> float:
-        """Return all that was sampled."""
+        """Return the sum of all samples of the profile."""
         return sum(self.own.values())
 
 

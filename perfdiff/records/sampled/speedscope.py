@@ -13,7 +13,7 @@ _UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seco
 
 
 def read(data: Any) -> FunctionSamples | None:
-    """Return what all profiles of such data hold, None where it is none; raise ValueError and the like where it is damaged."""
+    """Return the samples of all profiles of speedscope's JSON, None for other data; raise ValueError and the like if it is damaged."""
     if not isinstance(data, dict) or "profiles" not in data or "shared" not in data:
         return None
     names = [str(frame["name"]) for frame in data["shared"]["frames"]]

@@ -23,7 +23,7 @@ class CallOrder:
 
 
 def call_order(edges: Iterable[CallEdge], functions: Iterable[int]) -> CallOrder:
-    """Return the order of `functions`, those that cost most first where nothing else decides.
+    """Return an order of `functions` with callers before callees, the costliest first among equals.
 
     Of a call that would close a circle, nothing is kept: the caller and the callee are both at work already.
     """

@@ -13,7 +13,7 @@ _UNITS = {"ns": "nanoseconds", "count": "none"}
 
 
 def render(document: Document) -> str:
-    """Return the profiles as JSON, with the answer as their title."""
+    """Return the profiles as speedscope's JSON, with the answer as their title."""
     findings = document.findings
     stacks = call_stacks(findings, EXPORTED)
     value = {

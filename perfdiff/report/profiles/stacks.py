@@ -52,7 +52,7 @@ class StackFrame:
 
     @property
     def place(self) -> str:
-        """Return where a function stands, "" for all else."""
+        """Return file and line of a function; "" for a frame that is no function."""
         return f"{self.file}:{self.line}" if self.file else ""
 
 
@@ -66,7 +66,7 @@ class StackCosts:
 
     @property
     def says(self) -> str:
-        """Return what it is: `head: time in one run of each workload point`."""
+        """Return the title of the costs: `head: time in one run of each workload point`."""
         return f"{self.side.value}: {self.quantity.says} in one run of each workload point"
 
 

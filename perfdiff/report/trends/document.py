@@ -64,7 +64,7 @@ def blocks(findings: TrendFindings) -> tuple[Block, ...]:
 
 
 def moved(findings: TrendFindings) -> Items | None:
-    """Return which lines changed their cluster, None where none did."""
+    """Return the lines that belong to another cluster in head, None if there are none."""
     return Items(MOVED, tuple(wording.moved(findings))) if findings.moves else None
 
 
@@ -77,7 +77,7 @@ def title(findings: TrendFindings) -> str:
 
 
 def answered(findings: TrendFindings) -> Sentence:
-    """Return the answer, in the colour of its verdict where there is one."""
+    """Return the answer in one sentence, in the colour of its verdict if it has one."""
     return Sentence(wording.answer(findings), TONES[findings.verdict] if Side.HEAD in findings.sides else Tone.STRONG)
 
 

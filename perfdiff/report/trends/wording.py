@@ -37,7 +37,7 @@ KINDS = {
 
 
 def shown_side(findings: TrendFindings) -> Side:
-    """Return the side whose clusters a report shows: head where there is one."""
+    """Return the side whose clusters a report shows: head if there are two sides."""
     return Side.HEAD if Side.HEAD in findings.sides else Side.BASE
 
 
@@ -82,7 +82,7 @@ def where(place: Place) -> str:
 
 
 def called(cluster: PlaceCluster) -> str:
-    """Return what a cluster is called: `insert (list.c:40)`, or the feature that its places follow."""
+    """Return the name of a cluster: `insert (list.c:40)`, or the feature that its places follow."""
     return f"places that follow {cluster.feature}" if cluster.place is None else f"{cluster.place.function} ({where(cluster.place)})"
 
 
@@ -240,7 +240,7 @@ def exponent_difference(difference: GrowthDifference) -> str:
 
 
 def moved(findings: TrendFindings) -> Iterator[str]:
-    """Yield which places changed their cluster, the most costly first, from what to what."""
+    """Yield the places that changed their cluster, the most costly first, with both clusters."""
     for move in findings.moves[:_TOLD]:
         yield f"{where(move.place)} in {move.place.function}: {called(move.base)} → {called(move.head)}"
     more = len(findings.moves) - _TOLD

@@ -49,7 +49,7 @@ class CaseProgram:
     names: Callable[[], Sequence[str]]
 
     def outcomes(self, attempts: Attempts, failures: dict[str, str]) -> dict[str, CaseOutcome]:
-        """Return what came of all cases that pass; add why others do not."""
+        """Return the outcomes of all cases that pass; add the reasons of the others to `failures`."""
         outcomes: dict[str, CaseOutcome] = {}
         left: list[str] = []
         for _ in range(_MOST_ENDS):

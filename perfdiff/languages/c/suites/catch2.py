@@ -54,7 +54,7 @@ def _cases(program: BuiltProgram, arguments: Sequence[str], attempts: Attempts) 
 
 
 def read(text: str) -> CaseReport:
-    """Return what a report of Catch2 tells."""
+    """Parse Catch2's report of a run."""
     outcomes: dict[str, CaseOutcome] = {}
     running, is_complete, sample_s = "", False, None
     for event, element in elements(text):

@@ -54,7 +54,7 @@ def _tests(folder: Path, attempts: Attempts, failures: dict[str, str]) -> Iterat
 
 
 class CTestEntry:
-    """A test as CTest tells it."""
+    """A test as CTest lists it."""
 
     def __init__(self, test: Mapping[str, Any]) -> None:
         self.name = str(test["name"])
@@ -63,7 +63,7 @@ class CTestEntry:
 
     @property
     def reason(self) -> str:
-        """Return why it cannot be run, "" where it can."""
+        """Return why the test cannot be run, "" if it can."""
         if self.properties.get("DISABLED"):
             return "is disabled"
         missing = [file for file in self.properties.get("REQUIRED_FILES", ()) if not Path(file).exists()]
@@ -72,7 +72,7 @@ class CTestEntry:
         return "" if self.words else "its program was not built"
 
     def test(self, folder: Path, setups: tuple[CommandTest, ...] = ()) -> CommandTest:
-        """Return what is run."""
+        """Return the test as a command that can be run."""
         properties = self.properties
         expected = Expected(
             bool(properties.get("WILL_FAIL")),

@@ -40,7 +40,7 @@ def _cases(program: BuiltProgram, attempts: Attempts) -> CaseProgram:
 
 
 def read(text: str) -> CaseReport:
-    """Return what a report of doctest tells."""
+    """Parse doctest's report of a run."""
     outcomes: dict[str, CaseOutcome] = {}
     running, is_complete = "", False
     for event, element in elements(text):

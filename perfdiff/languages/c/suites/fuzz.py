@@ -47,7 +47,7 @@ class FuzzTarget:
 
     @property
     def name(self) -> str:
-        """Return what it is called by."""
+        """Return the name of the target: that of its source without the suffix."""
         return Path(self.source).stem
 
 
@@ -60,13 +60,13 @@ class FuzzTargets(Framework):
     is_words = True
 
     def find(self, project: Path) -> Iterator[str]:
-        """Yield all targets, where one of them has seeds."""
+        """Yield "", which means all targets, if one of them has seeds."""
         there = folders(project)
         if any(seeds.seeds(project, source, there) for source in _sources(project, there)[:MOST_TARGETS]):
             yield ""
 
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
-        """Return what lists the targets that the build linked."""
+        """Return the command that lists the targets that the build linked."""
         return listing.command("perfdiff.languages.c.suites.fuzz:listed", *shlex.split(suite.what)[:1])
 
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
@@ -163,7 +163,7 @@ class CallTime:
 
 
 def timing(target: FuzzTarget, seed: str, attempts: Attempts) -> CallTime | str:
-    """Return what a call with a seed takes, or why it fails."""
+    """Return how long a call with a seed takes, or why it fails."""
     program = f"./{target.program}"
     if not target.takes_calls:
         if not is_libfuzzer(Path(target.program)):

@@ -29,7 +29,7 @@ _PLACES = (CALLS.strip("{}"), CASES.strip("{}"))
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkName:
-    """A benchmark's name by its parts: the `family`, its arguments' names ("" where they have none), their values, and what else is set."""
+    """The parts of a benchmark's name: `family`, names of the arguments ("" if they have none), their values, further settings."""
 
     family: str
     arguments: tuple[str, ...]
@@ -51,7 +51,7 @@ class BenchmarkName:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Return what the arguments are called as parameters."""
+        """Return the names of the arguments as parameters of a workload."""
         counts = [self.arguments.count(name) for name in self.arguments]
         return tuple(
             name if name and count == 1 and name not in _PLACES else f"arg{place}"

@@ -72,7 +72,7 @@ class _Runs:
 
 
 def read(attempt: TriedCommand) -> CaseReport:
-    """Return what a run prints of its tests, in whole milliseconds."""
+    """Parse what a run of GoogleTest prints; it gives times in whole milliseconds."""
     ended = {name: (status, int(milliseconds)) for status, name, milliseconds in _RAN.findall(attempt.output)}
     reasons = {"OK": "", "FAILED": "fails", "SKIPPED": "is skipped"}
     outcomes = {name: CaseOutcome(number / 1000 or _SHORT_S, reasons[status]) for name, (status, number) in ended.items()}

@@ -46,7 +46,7 @@ class Hints:
 
 
 def hints(project: Path) -> Hints:
-    """Return what a project seems to use, nothing where no build makes programs."""
+    """Return the frameworks that a project seems to use, none if no build makes programs."""
     try:
         return _hints(project, project.stat().st_mtime_ns)
     except OSError:

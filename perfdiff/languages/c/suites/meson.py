@@ -19,7 +19,10 @@ _SKIPPED = 77  # the exit code of a test that is skipped
 
 
 def listed(value: str, guessed: str = "") -> SuiteListing:
-    """Return what Meson runs in a build folder, in all builds below the current one by ""; see `ctest.listed` for `guessed` ones."""
+    """Return Meson's tests and benchmarks of the build folder `value`, of all builds below this folder if it is "".
+
+    With `guessed`, tests that other frameworks list themselves are left out.
+    """
     failures: dict[str, str] = {}
     tests: dict[str, CommandTest] = {}
     for folder in [Path(value)] if value else build_folders(_FILES[0]):

@@ -37,7 +37,7 @@ class BuiltProgram:
 
     @property
     def words(self) -> list[str]:
-        """Return what a command begins with."""
+        """Return the first words of the program's command."""
         return [self.path if "/" in self.path else f"./{self.path}", *self.arguments]
 
     @property

@@ -19,7 +19,7 @@ class ReportedTest:
 
 @dataclass(slots=True)
 class Course:
-    """The tests that ran, by their ids; `tried` are those, and what holds others, that another process leaves out."""
+    """The tests that ran, by their ids; a further process skips the `tried` ones, tests and containers of tests."""
 
     tests: dict[str, ReportedTest] = field(default_factory=dict)
     tried: dict[str, None] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Course:
 
     @property
     def shortest(self) -> ReportedTest | None:
-        """Return the test that takes least."""
+        """Return the test that takes the least time."""
         passed = [test for test in self.tests.values() if test.seconds is not None and not test.failure]
         return min(passed, key=lambda test: test.seconds or 0.0, default=None)
 

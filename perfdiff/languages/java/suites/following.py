@@ -43,6 +43,6 @@ def follow(words: Sequence[str], directory: Path, report: Path, hearer: Hearer, 
 
 
 def complaint(errors: str) -> str:
-    """Return what a JVM says last, without the places that an exception came from."""
+    """Return the last lines that a JVM printed, without stack traces."""
     lines = [line for line in errors.splitlines() if line.strip() and not re.match(r"\s+(?:at |\.\.\. )", line)]
     return lines[-1].strip() if lines else ""

@@ -124,7 +124,7 @@ def listed(what: str, *given: str) -> SuiteListing:
 
 
 def provided(what: str, *given: str) -> SuiteListing:
-    """Keep what starts benchmarks that were listed on another machine; return why there are none."""
+    """Prepare to run benchmarks that another machine listed; return why they cannot be run, if so."""
     revision = BuiltRevision.read(given)
     places = _places(what, revision.build)
     for place, class_path in places:

@@ -99,7 +99,7 @@ def listed(pattern: str, *given: str) -> SuiteListing:
 
 
 def provided(_pattern: str, *given: str) -> SuiteListing:
-    """Keep what starts tests that were listed on another machine; return why none can be started, where that is so."""
+    """Prepare to run tests that another machine listed; return why they cannot be run, if so."""
     revision = BuiltRevision.read(given)
     project = built.modules(Path.cwd(), revision.build)
     suites = {module.folder: _suite(revision, module) for module in project.modules if module.tests}

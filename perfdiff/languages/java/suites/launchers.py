@@ -34,7 +34,7 @@ class BuiltRevision:
 
     @classmethod
     def read(cls, given: Sequence[str]) -> BuiltRevision:
-        """Return what a listing was told."""
+        """Read the revision from the arguments of a listing."""
         folder, build, home = given
         return cls(Path(folder), build, home)
 
@@ -56,7 +56,7 @@ class Launcher:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Return the words that start it from within its folder, for this revision."""
+        """Return the command, as words, that starts the launcher in its folder for this revision."""
         return ("java", f"@{self.file}")
 
     @property

@@ -41,7 +41,7 @@ _ROUNDS = 2  # what is found may have partners itself
 
 
 def completed(folder: str, class_path: Sequence[str]) -> tuple[str, ...]:
-    """Return a class path, whose entries hold in a folder, with what runs its tests, as far as it is on this machine."""
+    """Return a class path, relative to a folder, with the jars that run its tests added if this machine has them."""
     whole = list(class_path)
     for _ in range(_ROUNDS):
         there = {name: jar for jar in whole if (name := _name(jar)) is not None}

@@ -73,7 +73,7 @@ class AsvBenchmark:
         return setup
 
     def run(self, values: Sequence[object], calls: int) -> None:
-        """Call it so many times between its setups and teardowns, which are made again where it says after how many calls."""
+        """Call the benchmark `calls` times between its setup and teardown, which are repeated as often as it says."""
         for number in self._portions(values, calls):
             for _ in range(number):
                 self.function(*values)

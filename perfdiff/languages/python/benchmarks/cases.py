@@ -211,12 +211,12 @@ def _lead(words: Sequence[str]) -> None:
 
 
 def run(arguments: str, name: str, _: Mapping[str, str], calls: int) -> int:
-    """Run a test so many times; return 1 where it fails."""
+    """Run a test `calls` times; return 1 if it fails."""
     return _run([copy.copy(test) for test in _chosen(arguments, [name]) for _ in range(calls)], calls)
 
 
 def run_batch(arguments: str, calls: str, *names: str) -> int:
-    """Run some tests so many times; return 1 where one of them fails."""
+    """Run each of some tests `calls` times; return 1 if one of them fails."""
     tests = [copy.copy(test) for test in _chosen(arguments, names) for _ in range(int(calls))]
     marks = Marks()
     if not marks.are_wanted:

@@ -49,7 +49,7 @@ def try_all(report: Report, target: str, text: str) -> None:
 
 
 def run(target: str, texts: str, given: Mapping[str, str], calls: int) -> int:
-    """Call a function so many times; the parameters in `texts` are texts, even where they look like numbers."""
+    """Call a function `calls` times; the parameters in `texts` are texts, even if they look like numbers."""
     function, arguments = resolve(target), {name: text if name in texts.split(",") else number(text) for name, text in given.items()}
     for _ in range(calls):
         function(**arguments)

@@ -338,7 +338,7 @@ def run(arguments: str, function: str, given: Mapping[str, str], calls: int) -> 
 
 
 def run_batch(arguments: str, calls: str, *functions: str) -> int:
-    """Run all tests of some functions, so many calls of each; return pytest's exit code."""
+    """Run all tests of some functions, each `calls` times; return pytest's exit code."""
     running = _RunningTests(functions, None, int(calls))
     if not running.marks.are_wanted:
         return _run_pytest(shlex.split(arguments), running)

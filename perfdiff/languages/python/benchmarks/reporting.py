@@ -52,7 +52,7 @@ class Report:
             self._write({"start_s": time.process_time()})
 
     def plan(self, names: Iterable[str]) -> None:
-        """Tell what will be tried."""
+        """Write which benchmarks will be tried."""
         planned = list(names)
         self.trial_s = min(TRIAL_S, _SHARE * limit_s() / max(1, len(planned)))
         self._write({"planned": planned})
@@ -73,7 +73,7 @@ class Report:
         return True
 
     def point(self, benchmark: Mapping[str, object], values: Sequence[object], seconds: float, *, again: bool) -> None:
-        """Tell what a call of a benchmark takes at values of its parameters, and whether it can be made again."""
+        """Write how long a call of a benchmark takes at values of its parameters, and whether it can be repeated."""
         self._write({"point": [benchmark, list(values), seconds, again]})
 
     def fail(self, name: str, why: str) -> None:
@@ -81,7 +81,7 @@ class Report:
         self._write({"failure": [name, why]})
 
     def end(self) -> None:
-        """Tell that all was tried."""
+        """Write that all benchmarks were tried."""
         self._write({"ended": True})
 
     def _write(self, step: Mapping[str, object]) -> None:

@@ -166,7 +166,7 @@ def _try(report: Report, script: str, name: str, calls: Calls) -> None:
 
 
 def run(script: str, name: str, _: Mapping[str, str], calls: int) -> int:
-    """Run a script, and so many calls of one of its benchmarks."""
+    """Run a script, and call one of its benchmarks `calls` times."""
     called: list[str] = []
 
     def handle(named: str, call: Calls) -> None:

@@ -44,7 +44,7 @@ def _compiled(file: str) -> list[object] | None:
 
 
 def main() -> None:
-    """Compile, on all processors where it is worth it."""
+    """Compile all modules below the folders that the command line names, on all processors if they are many."""
     files = [file for root in sys.argv[1:] for file in _modules(root)]
     missing = [place for place in map(importlib.util.cache_from_source, files) if not os.path.lexists(place)]
     if len(files) <= _MOST_ALONE:
