@@ -121,7 +121,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
         longest, timed = _whole(request, points, MOST_PAIRS), _timed(request, points)
         if config.measure.fast:
             survey, again, timed = [], [], []
-        fewest = whole if _may_be_spared(request) else [*survey, *whole]
+        fewest = whole if request.config.counters.software and not request.wants_calls else [*survey, *whole]
         counting = config.counters.software and tools.counts and not config.measure.fast
         variants = 3 + COUNTINGS * counting if tools.rebuilds and not config.measure.fast else 1  # plain, survey, timed, counted
         return Outlook(
@@ -181,11 +181,6 @@ def _tried(bench: Bench, built: Built) -> TrialRun:
 def _is_measured(request: Request, pins: PinnedPair) -> bool:
     comparison = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
     return store.exists(storage.experiment(request.cache, comparison))
-
-
-def _may_be_spared(request: Request) -> bool:
-    """Return whether whole runs and counts of all functions may answer, so that no survey is made."""
-    return request.config.counters.software and not request.wants_calls
 
 
 def _survey(points: Sequence[Point], seed: int) -> tuple[list[Slot], list[Slot]]:
