@@ -17,12 +17,11 @@ from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
 from perfdiff.collect.choosing.subjects import Subjects
-from perfdiff.collect.execution.executor import Executor, ProcessExecutor
+from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import schedule, workloads
 from perfdiff.collect.runs.schedule import SURVEY_ROUNDS, Slot
 from perfdiff.config import BUDGETS
 from perfdiff.errors import RecordingError, WorkloadError
-from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side
@@ -84,11 +83,11 @@ class TrialRun:
     failure: str = ""
 
 
-def outlook(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outlook:
+def outlook(request: Request, progress: Progress) -> Outlook:
     """Say what `pipeline.compare` would do; nothing is built, and only workloads that did not run before are, in builds that are kept."""
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
-    config, tools = request.config, packs or request.packs
+    config, tools = request.config, request.packs
     with storage.in_use(request.cache, progress), BuildCache(request.cache) as cache:
         pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots", apart=config.own_files(request.repository))
         requests = {
@@ -110,8 +109,8 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
             with storage.at_work(request.cache, progress, wait_s=config.measure.wait_s) as room:
                 from perfdiff.measuring.bench import Bench  # nobody needs what measures where no build is kept
 
-                side, runner = next(iter(builds)), executor or ProcessExecutor()
-                trial = _tried(Bench(request, pins, cache, room, tools, runner, Stopwatch(progress), (side,)), builds[side])
+                side = next(iter(builds))
+                trial = _tried(Bench(request, pins, cache, room, tools, ProcessExecutor(), Stopwatch(progress), (side,)), builds[side])
         took = trial.took
         survey, again = _survey(points, config.compare.seed)
         built_s = sum(of_side.duration_s for of_side in builds.values())

@@ -16,14 +16,13 @@ from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.workshop import Workshop
 from perfdiff.collect.counts import counterparts, placing
-from perfdiff.collect.execution.executor import Executor, ProcessExecutor
+from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.inputs import InputFiles
 from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.errors import RecordingError, UsageError
-from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import placestore
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
@@ -40,28 +39,26 @@ class _Bench:
     request: Request
     cache: BuildCache
     room: Path
-    packs: Packs
-    executor: Executor
     progress: Progress
 
     def counted(self, side: Side, pin: Pin) -> PlaceCounts:
         """Build a revision, count its places at every point, and keep that."""
-        request, config = self.request, self.request.config
+        request, config, executor = self.request, self.request.config, ProcessExecutor()
         room = self.room / side
         room.mkdir()
-        workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.packs, self.progress)
+        workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, request.packs, self.progress)
         plain = workshop.plain()
         built = workshop.placed(plain)
         with closing(Upkeep()) as upkeep, closing(request.services) as services:
             targets = {side: workshop.targets(Phase.PLAIN, plain, {}, {})[Phase.PLAIN, side]}
-            configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, self.executor, once=True)
+            configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, executor, once=True)
             points = workloads.points(configs)
             self.progress.stage("counting", len(points))
             collector = Collector(
                 targets=workshop.counting_lines(built),
                 workloads={workload.name: workload for workload in configs},
                 environment=request.inherited,
-                executor=self.executor,
+                executor=executor,
                 room=room,
                 seed=config.compare.seed,
                 upkeep=upkeep,
@@ -98,9 +95,7 @@ def trends(
     return analyse(experiment, min_effect=compare.min_effect, seed=compare.seed, alpha=alpha)
 
 
-def count(
-    request: Request, progress: Progress, *, instances: bool = False, packs: Packs | None = None, executor: Executor | None = None
-) -> PlaceExperiment:
+def count(request: Request, progress: Progress, *, instances: bool = False) -> PlaceExperiment:
     """Return how often each place of the revisions ran, of templates all `instances` together or each; raise PerfdiffError.
 
     What was counted before is not run again.
@@ -112,7 +107,7 @@ def count(
         by_side = {side: _stored(_folder(request, pin), progress) for side, pin in sides.items()}
         if any(counted is None for counted in by_side.values()):
             with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
-                bench = _Bench(request, builds, room, packs or request.packs, executor or ProcessExecutor(), progress)
+                bench = _Bench(request, builds, room, progress)
                 for side, pin in sides.items():
                     by_side[side] = by_side[side] or _stored(_folder(request, pin), Silent()) or bench.counted(side, pin)
         counts = _in_common({side: counted.apart if instances else counted for side, counted in by_side.items() if counted is not None})

@@ -116,9 +116,9 @@ class Reservoir:
         return stays
 
 
-def quota(runs: int, rows: int = ROWS) -> int:
+def quota(runs: int) -> int:
     """Return how many calls of each of so many runs are kept, at least one."""
-    return max(1, rows // max(runs, 1))
+    return max(1, ROWS // max(runs, 1))
 
 
 def joined(first: SampleTable, *others: SampleTable) -> SampleTable:
