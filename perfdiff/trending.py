@@ -28,8 +28,8 @@ from perfdiff.records import placestore
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request, places_key
-from perfdiff.revisions.pins import Pin, PinnedPair, resolve_some
-from perfdiff.revisions.repository import Repository, find_repository
+from perfdiff.revisions.pins import Pin, resolve_some
+from perfdiff.revisions.repository import find_repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,9 @@ def count(request: Request, progress: Progress, *, instances: bool = False) -> P
     progress.stage("resolving revisions", None)
     repository, cache = find_repository(request.repository), request.cache
     with storage.in_use(cache, progress):
-        pins, sides = _pinned(request, repository)
+        apart, snapshots = request.config.own_files(request.repository), request.cache / "snapshots"
+        pins, are_two = resolve_some(repository, request.revisions, snapshots=snapshots, apart=apart)
+        sides = {Side.BASE: pins.base, Side.HEAD: pins.head} if are_two else {Side.BASE: pins.base}
         by_side = {side: _stored(_folder(request, pin), progress) for side, pin in sides.items()}
         if any(counted is None for counted in by_side.values()):
             with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
@@ -115,13 +117,6 @@ def count(request: Request, progress: Progress, *, instances: bool = False) -> P
     revisions = {side: pin.revision for side, pin in sides.items()}
     notes = dict.fromkeys((*pins.notes, *(note for counted in counts.values() for note in counted.notes)))
     return PlaceExperiment(revisions, counts, heads, tuple(notes))
-
-
-def _pinned(request: Request, repository: Repository) -> tuple[PinnedPair, Mapping[Side, Pin]]:
-    """Return what is asked for, and which sides there are: one where a single revision is, or none and thereby the working tree."""
-    apart, snapshots = request.config.own_files(request.repository), request.cache / "snapshots"
-    pins, are_two = resolve_some(repository, request.revisions, snapshots=snapshots, apart=apart)
-    return pins, {Side.BASE: pins.base, Side.HEAD: pins.head} if are_two else {Side.BASE: pins.base}
 
 
 def _in_common(counts: Mapping[Side, PlaceCounts]) -> Mapping[Side, PlaceCounts]:
