@@ -17,12 +17,11 @@ from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
 from perfdiff.build.variants import BuildRequest
 from perfdiff.collect.choosing.subjects import Subjects
-from perfdiff.collect.execution.executor import Executor, ProcessExecutor
+from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import schedule, workloads
 from perfdiff.collect.runs.schedule import SURVEY_ROUNDS, Slot
 from perfdiff.config import BUDGETS
 from perfdiff.errors import RecordingError, WorkloadError
-from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import store
 from perfdiff.records.schema import Change, FunctionInfo, Phase, Point, Revision, Side
@@ -84,11 +83,11 @@ class TrialRun:
     failure: str = ""
 
 
-def outlook(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> Outlook:
+def outlook(request: Request, progress: Progress) -> Outlook:
     """Say what `pipeline.compare` would do; nothing is built, and only workloads that did not run before are, in builds that are kept."""
     progress.stage("resolving revisions", None)
     repository = find_repository(request.repository)
-    config, tools = request.config, packs or request.packs
+    config, tools = request.config, request.packs
     with storage.in_use(request.cache, progress), BuildCache(request.cache) as cache:
         pins = resolve(repository, request.revisions, snapshots=request.cache / "snapshots", apart=config.own_files(request.repository))
         requests = {
@@ -110,8 +109,8 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
             with storage.at_work(request.cache, progress, wait_s=config.measure.wait_s) as room:
                 from perfdiff.measuring.bench import Bench  # nobody needs what measures where no build is kept
 
-                side, runner = next(iter(builds)), executor or ProcessExecutor()
-                trial = _tried(Bench(request, pins, cache, room, tools, runner, Stopwatch(progress), (side,)), builds[side])
+                side = next(iter(builds))
+                trial = _tried(Bench(request, pins, cache, room, tools, ProcessExecutor(), Stopwatch(progress), (side,)), builds[side])
         took = trial.took
         survey, again = _survey(points, config.compare.seed)
         built_s = sum(of_side.duration_s for of_side in builds.values())
@@ -121,7 +120,7 @@ def outlook(request: Request, progress: Progress, *, packs: Packs | None = None,
         longest, timed = _whole(request, points, MOST_PAIRS), _timed(request, points)
         if config.measure.fast:
             survey, again, timed = [], [], []
-        fewest = whole if _may_be_spared(request) else [*survey, *whole]
+        fewest = whole if request.config.counters.software and not request.wants_calls else [*survey, *whole]
         counting = config.counters.software and tools.counts and not config.measure.fast
         variants = 3 + COUNTINGS * counting if tools.rebuilds and not config.measure.fast else 1  # plain, survey, timed, counted
         return Outlook(
@@ -181,11 +180,6 @@ def _tried(bench: Bench, built: Built) -> TrialRun:
 def _is_measured(request: Request, pins: PinnedPair) -> bool:
     comparison = storage.CachedComparison(experiment_key(request, pins), pins.base.revision, pins.head.revision, ())
     return store.exists(storage.experiment(request.cache, comparison))
-
-
-def _may_be_spared(request: Request) -> bool:
-    """Return whether whole runs and counts of all functions may answer, so that no survey is made."""
-    return request.config.counters.software and not request.wants_calls
 
 
 def _survey(points: Sequence[Point], seed: int) -> tuple[list[Slot], list[Slot]]:

@@ -108,7 +108,7 @@ def _nothing_known(request: Request, watch: Stopwatch) -> OutOfTimeError:
     )
 
 
-def record(request: Request, progress: Progress, *, packs: Packs | None = None, executor: Executor | None = None) -> RecordedExperiment:
+def record(request: Request, progress: Progress, *, packs: Packs | None = None) -> RecordedExperiment:
     """Measure one revision (None: the working tree) and return its calls, all as base's.
 
     Every function that the workloads call is measured; raise PerfdiffError where that cannot be done.
@@ -121,7 +121,7 @@ def record(request: Request, progress: Progress, *, packs: Packs | None = None, 
         comparison = storage.CachedComparison(
             experiment_key(request, pins, (Side.BASE,)), pins.base.revision, pins.head.revision, pins.notes
         )
-        tools = packs or request.packs, executor or ProcessExecutor(), Stopwatch(progress)
+        tools = packs or request.packs, ProcessExecutor(), Stopwatch(progress)
         return measured(comparison, request, lambda builds, room: Bench(request, pins, builds, room, *tools, (Side.BASE,)), progress)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Protocol
 
 
@@ -67,9 +67,8 @@ class Within:
 class Stopwatch:
     """Passes everything on, and keeps how long each stage took."""
 
-    def __init__(self, progress: Progress, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._clock = clock
         self._seconds: dict[str, float] = {}
         self._running: tuple[str, float] | None = None
 
@@ -79,7 +78,7 @@ class Stopwatch:
         if self._running is None:
             return dict(self._seconds)
         name, since = self._running
-        return {**self._seconds, name: self._seconds.get(name, 0.0) + self._clock() - since}
+        return {**self._seconds, name: self._seconds.get(name, 0.0) + time.monotonic() - since}
 
     @property
     def current(self) -> str:
@@ -91,7 +90,7 @@ class Stopwatch:
         if total is None and self._running is not None and self._running[0] == name:
             return
         self._seconds = dict(self.seconds)
-        self._running = name, self._clock()
+        self._running = name, time.monotonic()
         self._progress.stage(name, total)
 
     def advance(self, text: str = "") -> None:

@@ -41,7 +41,7 @@ from perfdiff.progress import Progress, Stopwatch
 from perfdiff.records import parts, plan
 from perfdiff.records.parts import Part, PartFunction
 from perfdiff.records.recording import Recording
-from perfdiff.records.schema import Edges, Environment, Phase, Point, Revision, Run, SampleTable, Side, Totals
+from perfdiff.records.schema import Edges, Environment, Phase, Point, Run, SampleTable, Side, Totals
 from perfdiff.request import Request
 from perfdiff.revisions.pins import resolve_one
 from perfdiff.revisions.repository import find_repository
@@ -269,7 +269,7 @@ class _CommandRecorder:
             number=self.written,
             host=self.wanted.host,
             environment=self.environment,
-            revision=self._revision,
+            revision=parts.revision(self.bench.pins.base.revision),
             tree=bench.pins.base.tree,
             build=_digest(*sorted(self.site.toolchain.flags)),
             labels=self.wanted.labels,
@@ -283,10 +283,6 @@ class _CommandRecorder:
         parts.write(self.wanted.to, part, totals, edges, tables)
         self.written += 1
         self.progress.advance(f"{self.written} parts")
-
-    @property
-    def _revision(self) -> Revision:
-        return parts.revision(self.bench.pins.base.revision)
 
     def _functions(self, ids: set[int]) -> tuple[PartFunction, ...]:
         pairs = self.site.subjects.pairs

@@ -18,7 +18,6 @@ from perfdiff.collect.serving.services import Services
 from perfdiff.config import Config
 from perfdiff.deadline import Deadline
 from perfdiff.errors import BuildError
-from perfdiff.languages import registry
 from perfdiff.languages.packs import Packs
 from perfdiff.records import codec
 from perfdiff.records.schema import Side
@@ -75,7 +74,7 @@ class Request:
     @property
     def packs(self) -> Packs:
         """Return the language packs that serve the project."""
-        return registry.packs(self.config, self.repository, self.cache, self.environment)
+        return Packs.serving(self.config, self.repository, self.cache, self.environment)
 
 
 def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] = tuple(Side)) -> str:

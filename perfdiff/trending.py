@@ -16,21 +16,20 @@ from perfdiff.analysis.trends.trending import analyse
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.workshop import Workshop
 from perfdiff.collect.counts import counterparts, placing
-from perfdiff.collect.execution.executor import Executor, ProcessExecutor
+from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.inputs import InputFiles
 from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.errors import RecordingError, UsageError
-from perfdiff.languages.packs import Packs
 from perfdiff.progress import Progress, Silent
 from perfdiff.records import placestore
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
 from perfdiff.records.schema import Phase, Side
 from perfdiff.request import Request, places_key
-from perfdiff.revisions.pins import Pin, PinnedPair, resolve_some
-from perfdiff.revisions.repository import Repository, find_repository
+from perfdiff.revisions.pins import Pin, resolve_some
+from perfdiff.revisions.repository import find_repository
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +39,26 @@ class _Bench:
     request: Request
     cache: BuildCache
     room: Path
-    packs: Packs
-    executor: Executor
     progress: Progress
 
     def counted(self, side: Side, pin: Pin) -> PlaceCounts:
         """Build a revision, count its places at every point, and keep that."""
-        request, config = self.request, self.request.config
+        request, config, executor = self.request, self.request.config, ProcessExecutor()
         room = self.room / side
         room.mkdir()
-        workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, self.packs, self.progress)
+        workshop = Workshop({side: pin}, config.build, request.environment, self.cache, request.cache, room, request.packs, self.progress)
         plain = workshop.plain()
         built = workshop.placed(plain)
         with closing(Upkeep()) as upkeep, closing(request.services) as services:
             targets = {side: workshop.targets(Phase.PLAIN, plain, {}, {})[Phase.PLAIN, side]}
-            configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, self.executor, once=True)
+            configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, executor, once=True)
             points = workloads.points(configs)
             self.progress.stage("counting", len(points))
             collector = Collector(
                 targets=workshop.counting_lines(built),
                 workloads={workload.name: workload for workload in configs},
                 environment=request.inherited,
-                executor=self.executor,
+                executor=executor,
                 room=room,
                 seed=config.compare.seed,
                 upkeep=upkeep,
@@ -98,9 +95,7 @@ def trends(
     return analyse(experiment, min_effect=compare.min_effect, seed=compare.seed, alpha=alpha)
 
 
-def count(
-    request: Request, progress: Progress, *, instances: bool = False, packs: Packs | None = None, executor: Executor | None = None
-) -> PlaceExperiment:
+def count(request: Request, progress: Progress, *, instances: bool = False) -> PlaceExperiment:
     """Return how often each place of the revisions ran, of templates all `instances` together or each; raise PerfdiffError.
 
     What was counted before is not run again.
@@ -108,11 +103,13 @@ def count(
     progress.stage("resolving revisions", None)
     repository, cache = find_repository(request.repository), request.cache
     with storage.in_use(cache, progress):
-        pins, sides = _pinned(request, repository)
+        apart, snapshots = request.config.own_files(request.repository), request.cache / "snapshots"
+        pins, are_two = resolve_some(repository, request.revisions, snapshots=snapshots, apart=apart)
+        sides = {Side.BASE: pins.base, Side.HEAD: pins.head} if are_two else {Side.BASE: pins.base}
         by_side = {side: _stored(_folder(request, pin), progress) for side, pin in sides.items()}
         if any(counted is None for counted in by_side.values()):
             with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
-                bench = _Bench(request, builds, room, packs or request.packs, executor or ProcessExecutor(), progress)
+                bench = _Bench(request, builds, room, progress)
                 for side, pin in sides.items():
                     by_side[side] = by_side[side] or _stored(_folder(request, pin), Silent()) or bench.counted(side, pin)
         counts = _in_common({side: counted.apart if instances else counted for side, counted in by_side.items() if counted is not None})
@@ -120,13 +117,6 @@ def count(
     revisions = {side: pin.revision for side, pin in sides.items()}
     notes = dict.fromkeys((*pins.notes, *(note for counted in counts.values() for note in counted.notes)))
     return PlaceExperiment(revisions, counts, heads, tuple(notes))
-
-
-def _pinned(request: Request, repository: Repository) -> tuple[PinnedPair, Mapping[Side, Pin]]:
-    """Return what is asked for, and which sides there are: one where a single revision is, or none and thereby the working tree."""
-    apart, snapshots = request.config.own_files(request.repository), request.cache / "snapshots"
-    pins, are_two = resolve_some(repository, request.revisions, snapshots=snapshots, apart=apart)
-    return pins, {Side.BASE: pins.base, Side.HEAD: pins.head} if are_two else {Side.BASE: pins.base}
 
 
 def _in_common(counts: Mapping[Side, PlaceCounts]) -> Mapping[Side, PlaceCounts]:

@@ -15,8 +15,7 @@ from experiments import BASE, HEAD, Columns, Made, Noise, World, same
 from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.causes.citation import depends
 from perfdiff.analysis.compare.mix import typical_inputs
-from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.analysis.means import MEAN
+from perfdiff.analysis.findings import MEAN, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
 from perfdiff.analysis.telling.headline import MetricSpot, cost_changed
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation, CostClass, Scope, Term

@@ -120,7 +120,6 @@ VALUES = {
     "claims",
     "lasting",
     "linegrowth",
-    "means",
     "oddcalls",
     "peaks",
     "policy",
@@ -509,7 +508,7 @@ def test_who_reads_findings_loads_neither_what_analyses_nor_what_measures() -> N
         "perfdiff.models.fitting",
         "perfdiff.measuring.site",
         "perfdiff.measuring.bench",
-        "perfdiff.languages.registry",
+        "perfdiff.languages.packs",
         "pyarrow",
     } & set(loaded)
 

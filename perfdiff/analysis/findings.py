@@ -32,6 +32,7 @@ from perfdiff.statistics.tails import SlowRuns
 RUN = "run_ns"  # the metric of a function's time per run, beside those of its calls
 # A figure that is known to a half and to twice of it only does not tell how much, as a median of few calls of two kinds.
 BLURRED = 2.0
+MEAN = "mean of all calls"
 
 
 class Verdict(StrEnum):
@@ -438,3 +439,8 @@ class Findings:
     lasting: LastingFinding | None = None  # at the ends of counted runs, None where it is not known
     rules: tuple[FiredRule, ...] = ()  # that held: the one that decided, then those that took something back
     compared: ComparedUnit = ComparedUnit.REVISIONS
+
+
+def is_mean(stratum: str) -> bool:
+    """Return whether a stratum is the mean of all calls, at all points or at one."""
+    return stratum.startswith(MEAN)

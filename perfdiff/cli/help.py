@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from importlib import resources
 from typing import Annotated
 
@@ -37,14 +36,9 @@ def help_(word: Annotated[str | None, typer.Argument(metavar="[COMMAND | SLUG]",
             program = PROGRAM if name == COMPARISON else f"{PROGRAM} {name}"
             output.write(command(name).get_help(command(name).make_context(program, [], resilient_parsing=True)))
             return
-        texts = _messages()
+        page = (resources.files("perfdiff.cli") / "pages" / "messages.md").read_text(encoding="utf-8")
+        _, *parts = _ENTRY.split(page)
+        texts = {slug: _LINK.sub(r"\1", text).strip() for slug, text in zip(parts[::2], parts[1::2], strict=True)}
         if name not in texts:
             raise UsageError(f"there is no command and no message '{name}'{nearest(name, (*COMMANDS, *texts))}", slug="no-help")
         output.write(texts[name])
-
-
-def _messages() -> Mapping[str, str]:
-    """Return what `docs/messages.md`, of which each installation has a copy, says of each slug."""
-    page = (resources.files("perfdiff.cli") / "pages" / "messages.md").read_text(encoding="utf-8")
-    _, *parts = _ENTRY.split(page)
-    return {slug: _LINK.sub(r"\1", text).strip() for slug, text in zip(parts[::2], parts[1::2], strict=True)}

@@ -157,7 +157,7 @@ def _build_command(system: BuildSystem, tryout: Tryout | None) -> str:
 
 def _built(project: ProjectFound | None, tryout: Tryout | None) -> str:
     if project is None:
-        return _no_build()
+        return f"no build system was found: fill in the build command, or remove it from what is {_unbuilt()} alone"
     if project.system is None:
         return f"a {project.title} project, as {project.sign} tells"
     return f"built with '{_build_command(project.system, tryout)}'"
@@ -212,10 +212,6 @@ def project_in(folder: Path) -> ProjectFound | None:
 def _unbuilt() -> str:
     """Return the languages whose projects need no command that builds them: `Python or PHP`."""
     return " or ".join(traits.title for traits, kind in recognition.kinds() if not kind.needs_build)
-
-
-def _no_build() -> str:
-    return f"no build system was found: fill in the build command, or remove it from what is {_unbuilt()} alone"
 
 
 def template(project: ProjectFound | None, hints: Sequence[Hint] = (), tryout: Tryout | None = None) -> str:

@@ -20,7 +20,7 @@ from perfdiff.cluster.relaying import Relaying
 from perfdiff.cluster.workers import Worker
 from perfdiff.collect.runs import caveats
 from perfdiff.collect.runs.collector import Collector
-from perfdiff.collect.runs.schedule import Block, Made, Pair, Slot
+from perfdiff.collect.runs.schedule import Block, Made, Pair
 from perfdiff.engines.cluster import ClusterEngine as Engine
 from perfdiff.errors import MeasurementError
 from perfdiff.measuring.bench import Bench
@@ -132,7 +132,7 @@ class Crew:
     def _accepted(self, post: Post[Pair], answer: Finished) -> Made | None:
         """Return a pair that was made, its runs with numbers and the machine; None of one that another machine has made."""
         pair, post.now, post.notes = post.now, None, answer.notes
-        if pair is None or (key := _key(pair)) in self._finished:
+        if pair is None or (key := (pair[0].phase.value, pair[0].point.id, pair[0].block)) in self._finished:
             return None
         self._finished.add(key)
         post.made += 1
@@ -280,7 +280,3 @@ def engine(address: str, progress: Progress) -> Iterator[Engine]:
     """Connect to a cluster for the length of a `with` block, to analyse functions there."""
     with cluster(address, progress) as connected:
         yield connected.engine
-
-
-def _key(pair: Sequence[Slot]) -> tuple[str, int, int]:
-    return pair[0].phase.value, pair[0].point.id, pair[0].block

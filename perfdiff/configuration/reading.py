@@ -131,7 +131,7 @@ class _ReadProject:
             probes=ProbeConfig(**values["probes"]),
             compare=CompareConfig(**values["compare"]),
             counters=CountersConfig(**values["counters"]),
-            measure=_measure(values["measure"]),
+            measure=MeasureConfig(**{"time_s" if key == "time" else key: value for key, value in values["measure"].items()}),
             cluster=ClusterConfig(**values["cluster"]),
             cache=CacheConfig(**values["cache"]),
             budgets=tuple(budgets.read(source)) if source else (),
@@ -237,11 +237,6 @@ def _require_library(detector: str | None) -> None:
             "compare.detector as it is by default",
             slug="no-torch",
         )
-
-
-def _measure(values: dict[str, Any]) -> MeasureConfig:
-    """Return how long to measure: what people write as `time` is a number of seconds."""
-    return MeasureConfig(**{("time_s" if key == "time" else key): value for key, value in values.items()})
 
 
 def _services(source: TomlFile) -> Iterator[ServiceConfig]:

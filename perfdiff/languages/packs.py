@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from perfdiff.config import Config
 from perfdiff.errors import RecordingError
+from perfdiff.languages.installed import installed, loaded
 from perfdiff.languages.protocol import (
     CodeComparison,
     Compiled,
@@ -20,6 +22,7 @@ from perfdiff.languages.protocol import (
     Probe,
     ProbeCosts,
     Program,
+    Surroundings,
     Workplace,
 )
 from perfdiff.languages.tree_files import all_differing
@@ -35,6 +38,18 @@ class Packs:
 
     compiled: Compiled
     others: tuple[Language, ...] = ()
+
+    @classmethod
+    def serving(cls, config: Config, project: Path, cache: Path, environment: Mapping[str, str]) -> Packs:
+        """Return the packs for a project's folder; `cache` keeps what they find, from one revision to the next.
+
+        A language without a section of the configuration is compiled, and serves every project.
+        """
+        surroundings = Surroundings(project, cache, environment)
+        compiled: list[Compiled] = [loaded(traits.pack)(config, surroundings) for traits in installed() if traits.settings is None]
+        return cls(
+            compiled[0], tuple(loaded(traits.pack)(config, surroundings) for traits in installed() if traits.name in config.languages)
+        )
 
     @property
     def workplace(self) -> Workplace | None:

@@ -97,7 +97,7 @@ def select(table: SampleTable, metric: str, *, function: str = "") -> Correlatio
     if not len(cost):
         raise ValueError(f"function {table.function} has no record with {metric}")
     seen = _Costs(function or f"f{table.function}", metric, cost)
-    if _is_constant(cost):
+    if np.ptp(cost) <= _EQUAL * np.abs(cost).max():
         return _constant(seen)
     columns = {name: column[present] for name, column in _features(table).items()}
     seen = _correlated(seen, columns)
@@ -145,10 +145,6 @@ def _standard(values: Floats) -> Floats | None:
         return None
     centred = values / scale - np.mean(values / scale)
     return np.asarray(centred / np.sqrt(np.mean(centred**2)))
-
-
-def _is_constant(cost: Floats) -> bool:
-    return bool(np.ptp(cost) <= _EQUAL * np.abs(cost).max())
 
 
 def _relative(residuals: Floats, cost: Floats) -> float:

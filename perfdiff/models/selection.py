@@ -252,7 +252,7 @@ def select(contest: Contest, *, margin: float) -> tuple[Factors, ...]:
     0 gives the richest model that BIC allows.
     """
     chosen: dict[str, int] = {}  # each feature's shape, by its place among those that are possible
-    score = _score(contest, chosen)
+    score = float(contest.bic([_positions(contest, chosen)])[0])
     while len(chosen) < MAX_FEATURES:
         name, places, gained = _best_feature(contest, _positions(contest, chosen), chosen)
         if name is None or gained > score - margin:
@@ -342,10 +342,6 @@ def _pruned(contest: Contest, current: list[int], score: float, margin: float) -
 
 def _positions(contest: Contest, chosen: Mapping[str, int]) -> list[int]:
     return [0, *(position for name, shape in chosen.items() for position in contest.places[name][shape])]
-
-
-def _score(contest: Contest, chosen: Mapping[str, int]) -> float:
-    return float(contest.bic([_positions(contest, chosen)])[0])
 
 
 def further(contest: Contest, terms: Sequence[Factors], *, margin: float) -> str | None:

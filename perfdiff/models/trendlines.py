@@ -40,8 +40,8 @@ def fits(feature: str, x: Floats, costs: Floats, *, seed: int) -> tuple[Law | No
     )
 
 
-def power_laws(feature: str, x: Floats, costs: Floats, *, seed: int, confidence: float = CONFIDENCE) -> tuple[Law | None, ...]:
-    """Return the power law of each row of `costs` (costs, points) over a feature's values `x` (points,), with intervals at `confidence`.
+def power_laws(feature: str, x: Floats, costs: Floats, *, seed: int) -> tuple[Law | None, ...]:
+    """Return the power law of each row of `costs` (costs, points) over a feature's values `x` (points,), with intervals at `CONFIDENCE`.
 
     Points whose cost or feature is not above 0, or absent, are ignored. None stands where fewer than `FEWEST_POINTS` are left, or all at
     one value of x. The same seed gives the same intervals, whatever other rows there are. Without classes and diagnosis it takes a quarter
@@ -55,13 +55,13 @@ def power_laws(feature: str, x: Floats, costs: Floats, *, seed: int, confidence:
         block = costs[start : start + BLOCK]
         positive = usable & np.isfinite(block) & (block > 0)
         safe = np.where(positive, block, 1.0)
-        fitted += _laws(feature, LogLines(logs, np.log(safe), ROUNDING_SD / safe, positive), far_values(x), signs, confidence)
+        fitted += _laws(feature, LogLines(logs, np.log(safe), ROUNDING_SD / safe, positive), far_values(x), signs)
     return tuple(fitted)
 
 
-def _laws(feature: str, lines: LogLines, at: tuple[float, ...], signs: Floats, confidence: float) -> list[Law | None]:
+def _laws(feature: str, lines: LogLines, at: tuple[float, ...], signs: Floats) -> list[Law | None]:
     def bounds(contrast: LineContrast) -> tuple[Floats, Floats, Floats]:
-        center, width = lines.intervals(contrast, signs, confidence)
+        center, width = lines.intervals(contrast, signs, CONFIDENCE)
         return center, center - width, center + width
 
     slope, slope_low, slope_high = bounds(LineContrast(0.0, 1.0))

@@ -116,9 +116,9 @@ class Reservoir:
         return stays
 
 
-def quota(runs: int, rows: int = ROWS) -> int:
-    """Return how many calls are kept of each run, at least one, if all runs together keep `rows`."""
-    return max(1, rows // max(runs, 1))
+def quota(runs: int) -> int:
+    """Return how many calls are kept of each run, at least one, if all runs together keep `ROWS`."""
+    return max(1, ROWS // max(runs, 1))
 
 
 def joined(first: SampleTable, *others: SampleTable) -> SampleTable:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from perfdiff import units
 from perfdiff.analysis.claims import Claim
-from perfdiff.analysis.findings import RUN, Cause, Findings, FunctionFinding, MetricFinding, Ratio, Verdict
-from perfdiff.analysis.means import is_mean
+from perfdiff.analysis.findings import RUN, Cause, Findings, FunctionFinding, MetricFinding, Ratio, Verdict, is_mean
 from perfdiff.models.annotation import Annotation, CostClass
 from perfdiff.models.clock import RESOLUTION_NS
 from perfdiff.models.language import readable

@@ -10,8 +10,6 @@ from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.findings import (
     Anomaly,
     Cause,
-    CoefficientShift,
-    CostPrediction,
     CountFinding,
     EndToEnd,
     FunctionFinding,
@@ -25,7 +23,7 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import readable
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
-from perfdiff.records.schema import Environment, Point, Revision
+from perfdiff.records.schema import Environment, Revision
 from perfdiff.report import lasting_memory, peak_memory, slow_inputs, usage, wording
 from perfdiff.report.consequences import budgets_json
 from perfdiff.report.document import Document, conclusion
@@ -68,7 +66,11 @@ def json_document(document: Document) -> dict[str, Any]:
                 "command": workload.command,
                 "parameters": list(workload.parameters),
                 "min_effect": next((point.min_effect for point in findings.points if point.workload == workload.name), None),
-                "points": [_point(point) for point in findings.points if point.workload == workload.name],
+                "points": [
+                    {"label": point.label, "parameters": dict(point.parameters), "command": point.command}
+                    for point in findings.points
+                    if point.workload == workload.name
+                ],
             }
             for workload in findings.workloads
         ],
@@ -116,10 +118,6 @@ def _environment(environment: Environment) -> dict[str, Any]:
 def _machine(part: MachinePart) -> dict[str, Any]:
     runs = {"base": part.runs_base, "head": part.runs_head}
     return {"name": part.name, "hosts": part.hosts, "runs": runs, "environment": _environment(part.environment)}
-
-
-def _point(point: Point) -> dict[str, Any]:
-    return {"label": point.label, "parameters": dict(point.parameters), "command": point.command}
 
 
 def _end_to_end(item: EndToEnd) -> dict[str, Any]:
@@ -269,8 +267,14 @@ def _metric(metric: MetricFinding, labels: Mapping[int, str]) -> dict[str, Any]:
         "modes": [asdict(shift) for shift in metric.modes],
         "borders": [asdict(shift) for shift in metric.borders],
         "class_changed": metric.class_changed,
-        "coefficients": [_coefficient(shift) for shift in metric.coefficients],
-        "predictions": [_prediction(prediction) for prediction in metric.predictions],
+        "coefficients": [
+            {"term": shift.term, "base": shift.base, "head": shift.head, "ci": [shift.low, shift.high], "q": shift.q}
+            for shift in metric.coefficients
+        ],
+        "predictions": [
+            {"inputs": dict(prediction.inputs), "base": prediction.base, "head": prediction.head, "beyond": prediction.beyond}
+            for prediction in metric.predictions
+        ],
     }
 
 
@@ -301,14 +305,6 @@ def _ratio(ratio: Ratio | None) -> dict[str, Any]:
 
 def _ratio_or_none(ratio: Ratio | None) -> Mapping[str, Any] | None:
     return None if ratio is None else _ratio(ratio)
-
-
-def _coefficient(shift: CoefficientShift) -> dict[str, Any]:
-    return {"term": shift.term, "base": shift.base, "head": shift.head, "ci": [shift.low, shift.high], "q": shift.q}
-
-
-def _prediction(prediction: CostPrediction) -> dict[str, Any]:
-    return {"inputs": dict(prediction.inputs), "base": prediction.base, "head": prediction.head, "beyond": prediction.beyond}
 
 
 def _line(line: LineGrowth) -> dict[str, Any]:

@@ -158,7 +158,8 @@ def find_repository(start: Path) -> Repository:
     try:
         with git.Repo(start, search_parent_directories=True) as opened:
             git_dir, common_dir = Path(opened.git_dir).resolve(), Path(opened.common_dir).resolve()
-            top = _linked_checkout(git_dir)
+            link = git_dir / "gitdir"  # of a linked worktree; the repository behind it may be bare
+            top = Path(link.read_text().strip()).parent.resolve() if link.is_file() else None
             if top is None and not opened.bare and opened.working_tree_dir is not None:
                 top = Path(opened.working_tree_dir).resolve()
     except (git.InvalidGitRepositoryError, git.NoSuchPathError) as error:
@@ -167,9 +168,3 @@ def find_repository(start: Path) -> Repository:
         ) from error
     folder = start.relative_to(top) if top is not None and start.is_relative_to(top) else Path()
     return Repository(git_dir=git_dir, common_dir=common_dir, top=top, folder=folder)
-
-
-def _linked_checkout(git_dir: Path) -> Path | None:
-    """Return the checkout of a linked worktree; the repository behind it may be bare."""
-    link = git_dir / "gitdir"
-    return Path(link.read_text().strip()).parent.resolve() if link.is_file() else None

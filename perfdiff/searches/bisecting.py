@@ -158,7 +158,7 @@ class Hunt:
                 return
             taken = self._records.taken.get(commit)
             seed = self._request.config.compare.seed + (taken.times if taken else 0)
-            findings = self._compared((self._history.good, commit), seed, progress)
+            findings = pipeline.compare(self._asked((self._history.good, commit), seed), progress).findings
             reading = symptom.read(findings, self._symptom)
         except (BuildError, WorkloadError, MeasurementError, RevisionError) as error:
             self._skip(commit, state.reason_of(error))
@@ -175,9 +175,6 @@ class Hunt:
     def _skip(self, commit: str, reason: str) -> None:
         self._records = replace(self._records, skipped={**self._records.skipped, commit: reason})
         self._progress.note(f"{self._trail.named(commit)} is skipped: {reason}")
-
-    def _compared(self, revisions: tuple[str, str], seed: int, progress: Progress) -> Findings:
-        return pipeline.compare(self._asked(revisions, seed), progress).findings
 
     def _asked(self, revisions: tuple[str, str], seed: int) -> Request:
         config = replace(self._config, compare=replace(self._config.compare, seed=seed))

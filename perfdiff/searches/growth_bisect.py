@@ -69,7 +69,10 @@ class GrowthHunt:
             commit = trail.id(number)
             progress = Within(self._progress, f"counting {commit[:10]} ({len(suspects):,} commits left)")
             try:
-                measured = self._measured(commit, progress)
+                experiment = trending.count(replace(self._request, revisions=(self._trail.history.good, commit)), progress)
+                compare = self._request.config.compare
+                standing, difference = growth.reading(experiment, self._symptom, min_effect=compare.min_effect, seed=compare.seed)
+                measured = MeasuredCommit(self._trail.revision(commit), standing, difference)
             except (BuildError, WorkloadError, MeasurementError, RevisionError) as error:
                 self.skipped[commit] = reason_of(error)
                 self._progress.note(f"{trail.named(commit)} is skipped: {self.skipped[commit]}")
@@ -78,10 +81,3 @@ class GrowthHunt:
             self._progress.note(f"{trail.named(commit)} is {measured.standing}")
             suspects = narrowed(trail.held, suspects, number, is_bad=measured.standing is CommitStanding.BAD)
         return suspects
-
-    def _measured(self, commit: str, progress: Progress) -> MeasuredCommit:
-        """Count a commit and hold it against the good end."""
-        experiment = trending.count(replace(self._request, revisions=(self._trail.history.good, commit)), progress)
-        compare = self._request.config.compare
-        standing, difference = growth.reading(experiment, self._symptom, min_effect=compare.min_effect, seed=compare.seed)
-        return MeasuredCommit(self._trail.revision(commit), standing, difference)

@@ -13,8 +13,7 @@ from perfdiff.analysis.compare.levels import TRIMMED, by_label, levels, lines, v
 from perfdiff.analysis.compare.mix import OCTAVE, MetricQuestion, Sides, Yardstick, cost_apart, grown_features, typical_inputs
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import Stratum
-from perfdiff.analysis.findings import BLURRED
-from perfdiff.analysis.means import MEAN, is_mean
+from perfdiff.analysis.findings import BLURRED, MEAN, is_mean
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrasts
 from perfdiff.analysis.stats.panel import Panel, machines_of, noise_floor, on_machine, panel

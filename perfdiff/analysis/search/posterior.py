@@ -106,7 +106,7 @@ class Search:
     def holds(self, reading: Reading) -> float:
         """Return the probability that a commit with this reading holds the culprit, by the reading alone."""
         before, after = self._log_likelihoods(np.array([reading.effect]), reading.error)
-        return _probability(float(after[0] - before[0]))
+        return 1 / (1 + math.exp(-max(min(float(after[0] - before[0]), 700.0), -700.0)))
 
     def information(self, held: Floats, reading: Reading | None, error: float) -> Floats:
         """Return how many bits (m,) one more measurement with `error` is expected to tell about whether a commit holds the culprit.
@@ -170,10 +170,6 @@ def _density(distances: Floats, scale: float) -> Floats:
     scale = max(scale, 1e-6)
     density: Floats = np.exp(-0.5 * (distances / scale) ** 2) / scale + 1e-300
     return density
-
-
-def _probability(odds: float) -> float:
-    return 1 / (1 + math.exp(-max(min(odds, 700.0), -700.0)))
 
 
 def _entropies(odds: Floats) -> Floats:

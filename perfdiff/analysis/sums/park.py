@@ -57,7 +57,7 @@ def park_of(experiment: Experiment) -> Park | None:
     for run, unit in comparable:
         unit_of[run.id] = units.setdefault(unit, len(units))
         block = blocks.setdefault((run.machine, 0 if is_many else run.block), len(blocks))
-        runs.append(_on(run, number_of[run.machine], block))
+        runs.append(replace(run, machine=number_of[run.machine], block=block))
     parts = tuple(_part(group, comparable) for group in groups)
     runs += [replace(run, machine=0) for run in exact if run.id not in left_out]
     runs.sort(key=lambda run: order[run.id])
@@ -97,10 +97,6 @@ def _groups(machines: Mapping[int, Machine]) -> list[_Group]:
         _Group(kind.name, Machine(kind.name, kind.environment), tuple(numbers[place] for place in kind.members))
         for kind in kinds([*machines.values()])
     ]
-
-
-def _on(run: Run, machine: int, block: int) -> Run:
-    return replace(run, machine=machine, block=block)
 
 
 def _comparable(runs: Sequence[Run], groups: Sequence[_Group], *, is_many: bool) -> tuple[_Kept, list[Run]]:

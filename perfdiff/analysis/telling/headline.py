@@ -10,8 +10,7 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, Fact, claim
 from perfdiff.analysis.compare.judgement import Direction
-from perfdiff.analysis.findings import MetricFinding, Verdict
-from perfdiff.analysis.means import MEAN, is_mean
+from perfdiff.analysis.findings import MEAN, MetricFinding, Verdict, is_mean
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.rates import run_at, too_short
 from perfdiff.analysis.verdicts.case import Case

@@ -13,8 +13,7 @@ from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.compare.ratios import as_ratio, as_resolved
 from perfdiff.analysis.compare.strata import is_of_a_phase
 from perfdiff.analysis.compare.studied import Shift
-from perfdiff.analysis.findings import MetricFinding, Ratio
-from perfdiff.analysis.means import MEAN
+from perfdiff.analysis.findings import MEAN, MetricFinding, Ratio
 from perfdiff.analysis.telling.headline import MetricSpot
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.models.annotation import Annotation

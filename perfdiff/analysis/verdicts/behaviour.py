@@ -64,7 +64,7 @@ def weighed(conclusion: Conclusion, witnessed: Sequence[PointBehaviour], config:
     if not any(behaviour.differences for behaviour in witnessed) or conclusion.rung is Rung.CODE:
         return conclusion
     says = _gravest_difference(witnessed)
-    if conclusion.verdict not in (Verdict.IMPROVEMENT, Verdict.UNCHANGED):
+    if not conclusion.is_good_news:
         return replace(conclusion, sentence=claim("beside-other-work", concluded=conclusion.sentence, head=says))
     doubts = [replace(behaviour, differences=tuple(_doubts(behaviour, conclusion.verdict, config))) for behaviour in witnessed]
     if not any(behaviour.differences for behaviour in doubts):

@@ -61,6 +61,11 @@ class Case:
         return self.study.info
 
     @property
+    def is_suspect(self) -> bool:
+        """Return whether its own change can be guilty."""
+        return self.info.change.is_suspect
+
+    @property
     def counts(self) -> Mapping[str, CountFinding]:
         """Return the findings on the function's counts, by counter."""
         return self.place.counts
@@ -78,7 +83,7 @@ class Case:
     @property
     def runs_are_slower(self) -> bool:
         """Return whether whole runs without probes are slower beyond chance at some point, by however little."""
-        return any(end.ratio is not None and end.ratio.low > 1 for end in self.ends.values())
+        return any(end.low > 1 for end in self.ends.values())
 
     def claimed(self, guilt: Guilt) -> dict[int, float]:
         """Return by point what part of a run a change costs; below 0 what it saves."""
@@ -93,7 +98,7 @@ class Case:
     def uneven_points(self) -> frozenset[int]:
         """Return the points where only fewer calls, of a number that varies from run to run, hide that a changed function is slower."""
         own = self.study.comparisons.get(PRIMARY)
-        if own is None or not self.info.change.is_suspect or self.direction(PRIMARY) is not Direction.UP:
+        if own is None or not self.is_suspect or self.direction(PRIMARY) is not Direction.UP:
             return frozenset()
         return uneven_points(self.info.id, own, self.ledger, self.config)
 

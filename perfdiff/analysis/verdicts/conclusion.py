@@ -238,7 +238,7 @@ def _of_what_ran(conclusion: Conclusion, program: ProgramFindings) -> Conclusion
 def _of_all_points(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     """Return a conclusion that says nothing of points at which there are no runs, unless nothing that runs differs."""
     points = program.evidence.unrun
-    if not points or conclusion.rung is Rung.CODE or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+    if not points or conclusion.rung is Rung.CODE or not conclusion.is_good_news:
         return conclusion
     return conclusion.opened(claim("points-not-run", points=points))
 
@@ -252,14 +252,14 @@ def _of_what_met(conclusion: Conclusion, program: ProgramFindings) -> Conclusion
 def _of_a_like_start(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     """Return a conclusion that says no more than could be seen where base and head found what one of them left."""
     files = program.evidence.outside
-    if not files or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+    if not files or not conclusion.is_good_news:
         return conclusion
     return conclusion.opened(claim("unlike-start", files=files))
 
 
 def _of_shares(conclusion: Conclusion, program: ProgramFindings) -> Conclusion:
     """Return a conclusion that does not say of the program what shares of its functions cannot tell."""
-    if program.evidence.compared is not ComparedUnit.PROFILES or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+    if program.evidence.compared is not ComparedUnit.PROFILES or not conclusion.is_good_news:
         return conclusion
     return conclusion.opened(claim("profiles-alone"))
 

@@ -20,7 +20,7 @@ from perfdiff.records.schema import Change, FunctionInfo
 
 def behind_waiting(cases: Iterable[Case]) -> dict[int, tuple[int, ...]]:
     """Return the unchanged functions that wait for other cores or nodes, with the suspects likeliest behind that, where there are any."""
-    waiting = {case.info.id: _likeliest(case) for case in cases if not case.info.change.is_suspect and case.contended}
+    waiting = {case.info.id: _likeliest(case) for case in cases if not case.is_suspect and case.contended}
     return {function: suspects for function, suspects in waiting.items() if suspects}
 
 

@@ -54,7 +54,7 @@ def _excluded(case: Case, guilt: Guilt) -> dict[int, float]:
     return {
         point: claimed[point]
         for point, end in case.ends.items()
-        if end.ratio is not None and claimed.get(point, 0.0) > case.effect(point) and end.ratio.high - 1 < POLICY.most * claimed[point]
+        if claimed.get(point, 0.0) > case.effect(point) and end.high - 1 < POLICY.most * claimed[point]
     }
 
 

@@ -30,7 +30,7 @@ def _candidates(joint: JointDecisions) -> dict[int, Case]:
     """
     if not joint.evidence.runs.slower or joint.regressions:
         return {}
-    return {function: case for function, case in joint.cases.items() if case.info.change.is_suspect and not _has_moved(case)}
+    return {function: case for function, case in joint.cases.items() if case.is_suspect and not _has_moved(case)}
 
 
 def by_most_work(joint: JointDecisions) -> dict[int, Reason]:

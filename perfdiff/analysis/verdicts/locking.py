@@ -42,7 +42,7 @@ def lock_notes(cases: Sequence[Case], functions: Sequence[FunctionFinding]) -> I
 
 def _holders(cases: Sequence[Case]) -> list[Case]:
     """Return the changed functions that hold or wait for locks longer beyond doubt, without those that do so through another one."""
-    longer = [case for case in cases if case.info.change.is_suspect and _grown(case)]
+    longer = [case for case in cases if case.is_suspect and _grown(case)]
     ids = {case.info.id for case in longer}
     through = {caller for case in longer for caller in _above(case)}
     return [case for case in longer if case.info.id in ids - through]
@@ -60,11 +60,7 @@ def _above(case: Case) -> set[int]:
 def _waiting(holder: Case, cases: Sequence[Case]) -> list[Case]:
     """Return the unchanged functions that lead to a holder and wait for locks longer than before."""
     above = _above(holder)
-    return [
-        case
-        for case in cases
-        if case.info.id in above and not case.info.change.is_suspect and grew(case.info.id, "lock_wait_ns", case.ledger)
-    ]
+    return [case for case in cases if case.info.id in above and not case.is_suspect and grew(case.info.id, "lock_wait_ns", case.ledger)]
 
 
 def _longer(case: Case) -> Claim:

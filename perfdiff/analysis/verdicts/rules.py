@@ -68,6 +68,11 @@ class Conclusion:
     excluded: float | None = None
     rules: tuple[FiredRule, ...] = ()
 
+    @property
+    def is_good_news(self) -> bool:
+        """Return whether it says that nothing is slower."""
+        return self.verdict in (Verdict.UNCHANGED, Verdict.IMPROVEMENT)
+
     def opened(self, why: Claim) -> Conclusion:
         """Return that nothing is decided, and why: what was concluded holds by time alone."""
         return Conclusion(Verdict.INCONCLUSIVE, claim("opened", why=why, by_time=self.sentence), self.rung)

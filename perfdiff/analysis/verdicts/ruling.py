@@ -90,7 +90,7 @@ def _victims(joint: JointDecisions) -> dict[int, tuple[int, ...]]:
     victims: dict[int, tuple[int, ...]] = {}
     guilty = [case.info.id for case in joint.by_rule(ADDS_TIME)]
     for function, case in joint.cases.items():
-        if case.info.change.is_suspect or case.direction("self_ns") is not Direction.UP:
+        if case.is_suspect or case.direction("self_ns") is not Direction.UP:
             continue
         blames = [
             blame

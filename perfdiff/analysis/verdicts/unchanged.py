@@ -49,7 +49,7 @@ def _on_one_side(case: Case) -> Claim | None:
 
 
 def _too_little(case: Case) -> Claim | None:
-    is_slower = case.info.change.is_suspect and case.direction("self_ns") is Direction.UP
+    is_slower = case.is_suspect and case.direction("self_ns") is Direction.UP
     return claim("too-little") if is_slower else None
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
 
 def of_what_was_compared(conclusion: Conclusion, uncompared: Sequence[ComparisonGap]) -> Conclusion:
     """Return a conclusion that says nothing of what differs and was not compared."""
-    if not uncompared or conclusion.verdict not in (Verdict.UNCHANGED, Verdict.IMPROVEMENT):
+    if not uncompared or not conclusion.is_good_news:
         return conclusion
     return conclusion.opened(_claimed(uncompared[0]))
 

@@ -26,7 +26,7 @@ from perfdiff.records.schema import Change, Side
 
 
 def _not_timed(case: Case) -> Claim | None:
-    is_open = not case.ledger.points and case.info.change.is_suspect and not _is_answered_without_calls(case)
+    is_open = not case.ledger.points and case.is_suspect and not _is_answered_without_calls(case)
     return claim("not-timed") if is_open else None
 
 
@@ -105,7 +105,7 @@ def _saves_time(case: Case) -> Claim | None:
 
 def _waits(case: Case) -> Reason | None:
     """Say that a changed function waits for others, which no sum over runs shows, as nothing waits on this machine."""
-    if not case.info.change.is_suspect or not case.contended:
+    if not case.is_suspect or not case.contended:
         return None
     return Reason(claim("waits", waits=waits(case.contended)), case.contended)
 
@@ -122,7 +122,7 @@ def _of_what_it_adds(says: Callable[[Case, Guilt], Claim | None]) -> Callable[[C
 
 def _work_moved(case: Case) -> Claim | None:
     guilt = case.guilt
-    if guilt is None or not case.info.change.is_suspect or not _has_moved(guilt, case) or _may_slow_the_run(guilt, case):
+    if guilt is None or not case.is_suspect or not _has_moved(guilt, case) or _may_slow_the_run(guilt, case):
         return None
     together = claim("costs-the-same")
     if case.attribution.is_material(np.abs(guilt.ns), case.effects, guilt.gross):
@@ -147,7 +147,7 @@ def _unevenly_called(case: Case) -> Claim | None:
 
 def _too_little_known(case: Case) -> Claim | None:
     """Say what an answer about a changed function's own time would need, None where there is one, or where it cannot matter."""
-    if not case.info.change.is_suspect or not _matters(case):
+    if not case.is_suspect or not _matters(case):
         return None
     judgement = case.judgements.get("self_ns")
     if judgement is not None:
@@ -193,12 +193,12 @@ def decide(case: Case) -> Decision:
 def is_open_alone(case: Case) -> bool:
     """Return whether a changed function is open by what it shows itself, before anybody is blamed: only blame could decide on it."""
     is_decided = grown_counts(case) or proved_by_counts(case) or case.contended
-    return bool(case.ledger.points and case.info.change.is_suspect and not is_decided and (_may_add(case) or _too_little_known(case)))
+    return bool(case.ledger.points and case.is_suspect and not is_decided and (_may_add(case) or _too_little_known(case)))
 
 
 def grown_counts(case: Case) -> tuple[str, ...]:
     """Return the counters by which a changed function allocates more, and the run as a whole too."""
-    suspect = case.info.change.is_suspect
+    suspect = case.is_suspect
     return tuple(metric for metric in ALLOCATION if suspect and case.direction(metric) is Direction.UP and _grows_the_run(case, metric))
 
 

@@ -87,16 +87,12 @@ class _Shifts:
         distance = abs(float(self.values.mean() - others.values.mean())) - math.log1p(POLICY.layout_shift)
         if distance <= 0:
             return False
-        parts = [*self._errors(), *others._errors(self._count)]
+        parts = [*self._errors(), *others._errors(len(np.unique(self.layouts)))]
         error = sum(variance for variance, _ in parts)
         if error == 0:
             return True
         freedom = error**2 / sum(variance**2 / freedom for variance, freedom in parts if variance)  # Welch 1947
         return distance > float(stdtrit(freedom, 1 - chance / 2)) * math.sqrt(error)
-
-    @property
-    def _count(self) -> int:
-        return len(np.unique(self.layouts))
 
     def _errors(self, drawn: int | None = None) -> Iterator[tuple[float, int]]:
         """Yield the variance of the mean with its degrees of freedom, and with `drawn` that of the mean of so many other layouts."""

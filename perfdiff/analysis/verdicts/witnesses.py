@@ -162,7 +162,7 @@ def _concerned(claimed: Floats, case: Case) -> list[tuple[int, float]]:
 def _is_felt(claimed: Floats, case: Case) -> bool:
     """Return whether whole runs without probes are slower at some point, beyond chance, by half of a claim at least."""
     ends = [(case.ends.get(point), ns) for point, ns in _concerned(claimed, case)]
-    return any(end and end.ratio and end.ratio.low > 1 and end.head_ns - end.base_ns >= POLICY.most * ns for end, ns in ends)
+    return any(end and end.low > 1 and end.head_ns - end.base_ns >= POLICY.most * ns for end, ns in ends)
 
 
 def _probes_cost_more(claimed: Floats, case: Case) -> bool:

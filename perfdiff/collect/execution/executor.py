@@ -335,7 +335,9 @@ def _remedy(command: Command, status: int, tail: str) -> str:
     if status == _NOT_FOUND and command.text.split()[0] == TEMPLATE_COMMAND.split()[0]:
         return "the workload's command in perfdiff.toml is still the example of `perfdiff init`: write there what runs your program"
     if command.own is None:
-        return _remedy_of_a_command(command, status)
+        if status == _NOT_FOUND:
+            return f"install the program that was not found, or name it by its path from {command.directory}"
+        return f"{command.by_hand}, or give --exit-code {status} if that is its way to succeed"
     if status == _NOT_FOUND:
         return (
             f"install the program that was not found, or name it by its path in the built tree, {command.directory}; what only your "
@@ -344,13 +346,6 @@ def _remedy(command: Command, status: int, tail: str) -> str:
     if any(words in tail for words in _ABSENT_FILE):
         return f"{command.by_hand}; a file that only your checkout has needs `overlay` under [build]"
     return f"{command.by_hand}, or list {status} in exit_codes if that is its way to succeed"
-
-
-def _remedy_of_a_command(command: Command, status: int) -> str:
-    """Return what helps where a command that runs in no built tree ended with another code than those of success."""
-    if status == _NOT_FOUND:
-        return f"install the program that was not found, or name it by its path from {command.directory}"
-    return f"{command.by_hand}, or give --exit-code {status} if that is its way to succeed"
 
 
 def _complaint(tail: str) -> Complaint | None:

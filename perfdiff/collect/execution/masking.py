@@ -127,7 +127,7 @@ def _beside_times(lowered: bytes) -> list[bytes]:
         word = token[0]
         if token["number"] is not None:
             are_times_found |= is_time
-            numbers.append(b"" if is_time or (b"." in word and _digits(word) < _EXACT_DIGITS) else word)
+            numbers.append(b"" if is_time or (b"." in word and len(word.replace(b".", b"").lstrip(b"0")) < _EXACT_DIGITS) else word)
             words = 0
         elif _UNIT_WORD.fullmatch(word):
             if numbers and words <= 1:  # "3 s", "12 items/s"
@@ -137,7 +137,3 @@ def _beside_times(lowered: bytes) -> list[bytes]:
             is_time = speaks_of_time(word) or (is_time and word in _STATISTICS)
             words += 1
     return numbers if are_times_found else [b""] * len(numbers)
-
-
-def _digits(number: bytes) -> int:
-    return len(number.replace(b".", b"").lstrip(b"0"))

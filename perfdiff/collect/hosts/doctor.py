@@ -37,7 +37,7 @@ def examine(cache: Path, variables: Mapping[str, str], project: Path, config: Co
     """
     library = counters.library()
     return (
-        _python(),
+        Check("python", needed=True, found=True, says=f"{sys.version.split()[0]} at {sys.executable}"),
         _git(variables),
         *_compilers(variables),
         *_build_tools(variables),
@@ -101,10 +101,6 @@ def _words(command: str) -> list[str]:
         return [*itertools.dropwhile(ASSIGNMENT.match, shlex.split(command))]
     except ValueError:
         return []
-
-
-def _python() -> Check:
-    return Check("python", needed=True, found=True, says=f"{sys.version.split()[0]} at {sys.executable}")
 
 
 def _git(variables: Mapping[str, str]) -> Check:

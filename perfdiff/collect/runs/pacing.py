@@ -38,7 +38,7 @@ def paced(calls: Mapping[int, float], cpu_s: float, costs: Mapping[int, ProbeCos
     Each function has its slowest rate first; then the cheap are served, as they cost next to nothing, and a hot one must not push them out.
     """
     cpu_ns = max(cpu_s, LEAST_CPU_S) * 1e9
-    offers = {function: _offered(function in leaves) for function in costs}
+    offers = {function: (Rate(1), *PASSING_RATES, SLOWEST) if function in leaves else COUNTED_RATES for function in costs}
 
     def share(function: int, rate: Rate) -> float:
         return calls.get(function, 0.0) * rate.ns(costs[function]) / cpu_ns
@@ -50,7 +50,3 @@ def paced(calls: Mapping[int, float], cpu_s: float, costs: Mapping[int, ProbeCos
         fitting = next((rate for rate in offers[function] if others + share(function, rate) <= budget), rates[function])
         spent, rates[function] = others + share(function, fitting), fitting
     return ProbeRates(rates, spent)
-
-
-def _offered(is_leaf: bool) -> tuple[Rate, ...]:
-    return (Rate(1), *PASSING_RATES, SLOWEST) if is_leaf else COUNTED_RATES

@@ -174,7 +174,7 @@ class _Paths:
             named = self._text(thread, arguments[call.path]) if call.path is not None else ""
             place = self._place(thread, arguments[call.folder] if call.folder is not None else _FROM_HERE, named)
         except OSError:
-            self.is_blind |= _is_there(thread)
+            self.is_blind |= Path(f"/proc/{thread}").exists()
             return
         if call.path is not None and not named:
             return  # it asks of a descriptor, whose file was opened
@@ -267,10 +267,6 @@ class _Paths:
 
 class _Piece(ctypes.Structure):
     _fields_ = (("start", ctypes.c_void_p), ("size", ctypes.c_size_t))
-
-
-def _is_there(thread: int) -> bool:
-    return Path(f"/proc/{thread}").exists()
 
 
 def _interpreters(program: str) -> tuple[str, ...]:

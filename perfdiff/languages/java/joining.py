@@ -84,19 +84,14 @@ def join(candidates: Iterable[PlacedClass], sources: Sequence[JavaFile]) -> tupl
     # Outer classes first: what is inside of them is told by them.
     for name in sorted(by_name, key=lambda name: (name.count("$"), [*map(int, _NUMBER.findall(name))], name)):
         for candidate in by_name[name]:
-            top = _top(name, declaring)
+            ends = [dollar.start() for dollar in re.finditer(r"\$", name)]
+            top = next((name[:end] for end in (*ends, len(name)) if name[:end] in declaring), None)
             if top is None:
                 continue
             source = max(declaring[top], key=lambda source: _shared(candidate.place, source.file))
             if (name, source.file) not in joined_classes and (joined := _joined(candidate, source, top, joined_classes)) is not None:
                 joined_classes[name, source.file] = joined
     return tuple(joined_classes.values())
-
-
-def _top(name: str, declaring: Mapping[str, object]) -> str | None:
-    """Return the type of a source that a class is, or is inside of."""
-    ends = [dollar.start() for dollar in re.finditer(r"\$", name)]
-    return next((name[:end] for end in (*ends, len(name)) if name[:end] in declaring), None)
 
 
 def _shared(place: str, file: str) -> tuple[int, int]:

@@ -59,7 +59,4 @@ class SourceReader:
         """Return the Java files of a tree, in order of their paths."""
         files = own_files(tree, lambda folder: folder.name in FOREIGN_FOLDERS)
         contents = {file: (tree / file).read_bytes() for file in files if file.endswith(_SUFFIX) and not OF_HARNESS.fullmatch(file)}
-        return tuple(JavaFile(file, data, self._told(data)) for file, data in contents.items())
-
-    def _told(self, data: bytes) -> SourceText:
-        return self._kept.facts(data, partial(syntax.read, data))
+        return tuple(JavaFile(file, data, self._kept.facts(data, partial(syntax.read, data))) for file, data in contents.items())

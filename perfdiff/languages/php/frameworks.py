@@ -30,7 +30,11 @@ class _PhpFramework(Framework):
     def needs(self, project: Path, values: Sequence[str]) -> Needs:
         """Return that both revisions have what Composer laid in the checkout, or what it lays for each, where no commit holds it."""
         composer = project / "composer.json"
-        vendor = _vendor(composer)
+        try:
+            folder = json.loads(composer.read_text(encoding="utf-8"))["config"]["vendor-dir"]
+        except (OSError, ValueError, LookupError, TypeError):
+            folder = None
+        vendor = folder if isinstance(folder, str) else "vendor"
         if (project / vendor / "autoload.php").is_file():
             tracked = answer(["git", "-C", project, "ls-files", "--", f"{vendor}/autoload.php"])
             return Needs() if tracked.stdout else Needs(overlay=(vendor,))
@@ -70,15 +74,6 @@ class Phpunit(_PhpFramework):
 
 
 FRAMEWORKS = (Phpbench(), Phpunit())
-
-
-def _vendor(composer: Path) -> str:
-    """Return the folder that Composer lays packages in."""
-    try:
-        folder = json.loads(composer.read_text(encoding="utf-8"))["config"]["vendor-dir"]
-    except (OSError, ValueError, LookupError, TypeError):
-        folder = None
-    return folder if isinstance(folder, str) else "vendor"
 
 
 def _has(folder: Path, pattern: str) -> bool:

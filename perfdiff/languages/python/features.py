@@ -91,12 +91,8 @@ def _parameters(arguments: ast.arguments) -> Iterator[tuple[ast.arg, ast.expr | 
 
 
 def _both(name: str, path: str, origin: Origin) -> Iterator[FeaturePlan]:
-    yield _number(name, path, origin)
+    yield FeaturePlan(name, origin, Load.FLOATING, f"{_NUMBER} {path}")
     yield _length(name, path, origin)
-
-
-def _number(name: str, path: str, origin: Origin) -> FeaturePlan:
-    return FeaturePlan(name, origin, Load.FLOATING, f"{_NUMBER} {path}")
 
 
 def _length(name: str, path: str, origin: Origin) -> FeaturePlan:

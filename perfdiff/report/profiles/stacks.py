@@ -133,20 +133,14 @@ def call_stacks(findings: Findings, detail: Detail) -> Stacks:
     spent = _Spent(calls)
     growth = _StackGrowth(findings, spent, detail)
     growth.grow()
-    outside = _outside(findings, calls, spent)
-    if outside.any():
-        growth.add(StackFrame(OUTSIDE), None, outside)
-    return growth.stacks()
-
-
-def _outside(findings: Findings, calls: CallGraph, spent: _Spent) -> Floats:
-    """Return the time of whole runs that no probed function takes, as own cost (quantities, 2); 0 where that is not known."""
-    outside = np.zeros_like(spent.total)
+    outside = np.zeros_like(spent.total)  # what whole runs take in no probed function, as far as that is known
     if calls.runs_ns is not None:
         outside[_TIME] = np.maximum(calls.runs_ns - spent.total[_TIME], 0.0)
     elif not spent.total[_TIME].any():
         outside[_TIME] = sum(end.base_ns for end in findings.end_to_end), sum(end.head_ns for end in findings.end_to_end)
-    return outside
+    if outside.any():
+        growth.add(StackFrame(OUTSIDE), None, outside)
+    return growth.stacks()
 
 
 class _Spent:

@@ -160,22 +160,18 @@ def _of_one(findings: TrendFindings) -> str:
 
 def _of_two(findings: TrendFindings) -> str:
     if not findings.differences:
-        return _nothing_differs(findings)
+        trends, counted = findings.sides[Side.HEAD], findings.experiment.sides[Side.HEAD]
+        of = f"{plural(len(counted.places), 'place')} in {plural(len(trends.clusters), 'cluster')}"
+        ran = f"{of} at {plural(len(findings.experiment.points), 'point')}"
+        if findings.verdict is Verdict.INCONCLUSIVE:
+            return f"Inconclusive: whether a trend differs cannot be told from {ran}"
+        return f"No trend differs: {ran}"
     leading = next((difference for difference in findings.differences if difference.verdict is findings.verdict), findings.differences[0])
     others = len(findings.differences) - 1
     rest = f"; {plural(others, 'more trend')} differ{'s' if others == 1 else ''}" if others else ""
     if findings.verdict is Verdict.UNCHANGED:
         return f"No regression: what differs is not material; most does {differs(leading)}{rest}"
     return f"{ANSWERS[findings.verdict]}: {differs(leading)}{rest}"
-
-
-def _nothing_differs(findings: TrendFindings) -> str:
-    trends, counted = findings.sides[Side.HEAD], findings.experiment.sides[Side.HEAD]
-    of = f"{plural(len(counted.places), 'place')} in {plural(len(trends.clusters), 'cluster')}"
-    ran = f"{of} at {plural(len(findings.experiment.points), 'point')}"
-    if findings.verdict is Verdict.INCONCLUSIVE:
-        return f"Inconclusive: whether a trend differs cannot be told from {ran}"
-    return f"No trend differs: {ran}"
 
 
 def differs(difference: GrowthDifference) -> str:

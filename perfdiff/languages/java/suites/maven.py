@@ -40,12 +40,12 @@ def modules(project: Path, build: str) -> Modules:
             break
     compiled = tuple(_compiled(asked.output))
     error = _ERROR.search(asked.output)
-    problem = error[1] if error else asked.errors.strip().partition("\n")[0] or _ended(asked.code)
+    problem = (
+        error[1]
+        if error
+        else asked.errors.strip().partition("\n")[0] or ("it takes too long" if asked.code is None else f"Maven exited {asked.code}")
+    )
     return Modules(compiled, "" if compiled else f"Maven does not tell its class path: {problem}")
-
-
-def _ended(code: int | None) -> str:
-    return "it takes too long" if code is None else f"Maven exited {code}"
 
 
 def _options(build: str) -> Iterator[str]:
@@ -69,7 +69,7 @@ def _compiled(output: str) -> Iterator[Module]:
     """Yield a module for each class path, with what the goal that follows it in the same module says of JVMs."""
     goals = list(_goals(output))
     for index, (goal, values) in enumerate(goals):
-        entries = _entries(values.get("testPath") or values.get("classpathElements", ""))
+        entries = [entry for entry in (values.get("testPath") or values.get("classpathElements", "")).strip("[]").split(", ") if entry]
         folder = values.get("basedir")
         if goal != "testCompile" or not entries or folder is None:
             continue
@@ -88,10 +88,6 @@ def _goals(output: str) -> Iterator[tuple[str, Mapping[str, str]]]:
                 yield goal[2], values
         elif values is not None and (value := _VALUE.match(line)):
             values[value[1]] = value[2]
-
-
-def _entries(value: str) -> list[str]:
-    return [entry for entry in value.strip("[]").split(", ") if entry]
 
 
 def _of_jvms(values: Mapping[str, str]) -> tuple[str, ...]:
