@@ -450,6 +450,27 @@ def test_affected_function_is_guilty_beside_an_innocent_changed_body() -> None:
     assert named(found, "show").verdict is Verdict.UNCHANGED
 
 
+VERSION = {"kind": "version", "word": "macro", "name": "VERSION"}
+
+
+@pytest.mark.parametrize(
+    ("culprit", "setting", "guilty"),
+    [
+        (VERSION, Change.CHANGED, ["set"]),
+        ("macro LENGTH", Change.CHANGED, ["set", "banner"]),
+        (VERSION, Change.UNCHANGED, ["banner"]),  # nobody else can be behind it
+    ],
+)
+def test_who_tells_another_version_is_not_behind_what_others_do(culprit: str | dict[str, str], setting: Change, guilty: list[str]) -> None:
+    writes = frozenset({"struct file.length"})
+    found = findings(
+        Made("banner", same(3e4), Change.AFFECTED, once, writes=writes, culprits=(culprit,)),
+        Made("set", same(3e4), setting, once, writes=writes),
+        Made("send", lambda side, x: (10 if side == BASE else 30) * x["n"], calls=lambda s, n: {"main": 100}, reads=writes),
+    )
+    assert sorted(name for name in ranks(found) if name != "send") == sorted(guilty)
+
+
 def test_larger_inputs_from_the_workload_are_no_regression() -> None:
     found = findings(
         Made(
