@@ -8,7 +8,7 @@ from perfdiff.records import codec
 from perfdiff.records.differences import ChangeReason, Entity
 
 
-def entities(names: Iterable[str]) -> tuple[Entity, ...]:
+def entities(names: Iterable[object]) -> tuple[Entity, ...]:
     """Return what functions depend on by what it is called: `struct list`."""
     return tuple(codec.decode(Entity, name) for name in names)
 

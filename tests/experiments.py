@@ -52,7 +52,7 @@ class Made:
     alloc: Mapping[Side, float | Callable[[float], float]] = field(default_factory=lambda: {BASE: 0.0, HEAD: 0.0})
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
-    culprits: tuple[str, ...] = ()
+    culprits: tuple[str | dict[str, str], ...] = ()
     reasons: tuple[str, ...] = ()
     text: Mapping[Side, str] = field(default_factory=dict)
     origin: Origin = Origin.ARGUMENT

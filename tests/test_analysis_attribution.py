@@ -449,6 +449,54 @@ def test_affected_function_is_guilty_beside_an_innocent_changed_body() -> None:
     assert named(found, "show").verdict is Verdict.UNCHANGED
 
 
+@pytest.mark.parametrize(
+    ("at_work", "waits", "adds_ns", "of_cpu"),
+    [
+        (1, (1, 1), 8e5, True),
+        (1, (2, 4), 8e5, True),  # for processors that others have
+        (3, (1, 1), 24e5, False),  # all work at once, on as many processors
+        (1, (1, 30), 3 * 359e5, False),  # for what head asks for, and not for processors
+    ],
+)
+def test_waits_of_several_threads_at_once_are_no_time_that_a_change_adds(
+    at_work: int, waits: tuple[int, int], adds_ns: float, of_cpu: bool
+) -> None:
+    """Of three threads some work, and the others wait for them: what all take is three times what a run does."""
+    longer, queue = dict(zip(Side, waits, strict=True)), frozenset({"struct queue.items"})
+
+    def cost(side: Side, x: Columns) -> np.ndarray:
+        return (100 if side == BASE else 300) * longer[side] * x["n"]
+
+    threads = [Made(name, cost, calls=lambda side, n: {"": 1}, reads=queue) for name in ("show", "send")]
+    world = World((Made("work", cost, Change.CHANGED, lambda side, n: {"": 1}, writes=queue), *threads), sizes=(1000, 3000))
+    world.made_runs = [replace(run, wall_ns=run.wall_ns / 3, cpu_ns=run.cpu_ns * at_work / 3 / longer[run.side]) for run in world.made_runs]
+    work = named(analyse(world.experiment(), world.samples, CONFIG), "work")
+    assert work.rank == 1
+    assert work.extra_ns == pytest.approx(adds_ns, rel=0.1)
+    assert ("of CPU time to one run" in say(work.reason)) == of_cpu, say(work.reason)
+
+
+VERSION = {"kind": "version", "word": "macro", "name": "VERSION"}
+
+
+@pytest.mark.parametrize(
+    ("culprit", "setting", "guilty"),
+    [
+        (VERSION, Change.CHANGED, ["set"]),
+        ("macro LENGTH", Change.CHANGED, ["set", "banner"]),
+        (VERSION, Change.UNCHANGED, ["banner"]),  # nobody else can be behind it
+    ],
+)
+def test_who_tells_another_version_is_not_behind_what_others_do(culprit: str | dict[str, str], setting: Change, guilty: list[str]) -> None:
+    writes = frozenset({"struct file.length"})
+    found = findings(
+        Made("banner", same(3e4), Change.AFFECTED, once, writes=writes, culprits=(culprit,)),
+        Made("set", same(3e4), setting, once, writes=writes),
+        Made("send", lambda side, x: (10 if side == BASE else 30) * x["n"], calls=lambda s, n: {"main": 100}, reads=writes),
+    )
+    assert sorted(name for name in ranks(found) if name != "send") == sorted(guilty)
+
+
 def test_larger_inputs_from_the_workload_are_no_regression() -> None:
     found = findings(
         Made(

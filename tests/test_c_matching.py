@@ -11,6 +11,7 @@ from c_programs import program
 from differing import words
 from perfdiff.languages.c.matching import match
 from perfdiff.languages.protocol import Counterpart
+from perfdiff.records.differences import EntityKind
 from perfdiff.records.schema import Change
 
 Compare = Callable[..., dict[str, Counterpart]]
@@ -207,6 +208,25 @@ def test_a_macro_inside_a_macro_affects_its_users(compare: Compare) -> None:
     assert changes(found) == {"f": Change.AFFECTED, "g": Change.UNCHANGED}
     assert words(found["f"].reasons) == ("expands macro ROUNDS, whose definition changed from 3 to 300 (a.c:1)",)
     assert words(found["f"].culprits) == ("macro ROUNDS",)
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "head", "kind"),
+    [
+        ("X_VERSION", '" r2935 545de2f"', '" r2936 71b1e3a"', EntityKind.VERSION),
+        ("VERSION_MINOR", "4", "5", EntityKind.VERSION),
+        ("BUILD", "(157)", "(158)", EntityKind.VERSION),
+        ("REVISION", '"1.2"', '"debug"', EntityKind.MACRO),
+        ("VERSION", "4", "sizeof(int)", EntityKind.MACRO),
+        ("REVERSION", "4", "5", EntityKind.MACRO),
+        ("BUILD_SIZE", "4", "5", EntityKind.MACRO),
+        ("ROUNDS", "4", "5", EntityKind.MACRO),
+    ],
+)
+def test_a_macro_is_a_version_by_its_name_and_by_its_values(compare: Compare, name: str, base: str, head: str, kind: EntityKind) -> None:
+    text = f"long f(void) {{ return (long)({name}); }}\n"
+    found = compare(*({"a.c": f"#define {name} {value}\n{text}"} for value in (base, head)))
+    assert [(culprit.kind, str(culprit)) for culprit in found["f"].culprits] == [(kind, f"macro {name}")]
 
 
 def test_a_macro_that_becomes_a_function_is_removed(compare: Compare) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perfdiff.languages.dialect import Dialect, Renames, is_renamed
 from perfdiff.languages.garbage import unsearched
 from perfdiff.languages.pairing import FunctionPair, pair
 from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
-from perfdiff.records.differences import ChangeReason, Entity, ReasonKind, depends_reason, function_entity, other_reason
+from perfdiff.languages.versions import tells_a_version
+from perfdiff.records.differences import ChangeReason, Entity, EntityKind, ReasonKind, depends_reason, function_entity, other_reason
 from perfdiff.records.schema import Change
 
 FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
@@ -82,7 +83,10 @@ class _FunctionComparison:
             if {declaration.fingerprint for declaration in before[entity]} == {declaration.fingerprint for declaration in after[entity]}:
                 continue
             if not is_renamed(first, second, self._renames):
-                differences.append((f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", entity))
+                culprit = replace(entity, kind=EntityKind.VERSION) if tells_a_version(first, second) else entity
+                differences.append(
+                    (f"{self._dialect.uses(second)}, whose {self._dialect.difference(first, second)} {_at(second)}", culprit)
+                )
         if same_text:
             gone, new = before.keys() - after.keys() - self._head_entities, after.keys() - before.keys() - self._base_entities
             removed = [

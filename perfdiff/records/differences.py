@@ -18,6 +18,7 @@ class EntityKind(StrEnum):
     CONSTANT = "constant"
     CASE = "case"  # of an enumeration
     MACRO = "macro"
+    VERSION = "version"  # a macro or a constant by which a program tells its own version
     FUNCTION = "function"
     METHOD = "method"  # one that calls may reach in place of another
     FLAGS = "flags"  # of the compiler
@@ -33,7 +34,7 @@ class EntityKind(StrEnum):
     @property
     def is_in_code(self) -> bool:
         """Return whether its whole effect on a function is in the function's machine code."""
-        return self in (EntityKind.MACRO, EntityKind.FUNCTION, EntityKind.FLAGS)
+        return self in (EntityKind.MACRO, EntityKind.VERSION, EntityKind.FUNCTION, EntityKind.FLAGS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrasts_at_point
 from perfdiff.analysis.stats.runs import Group
 from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.analysis.sums.overlap import cpu_parts
 from perfdiff.records.arrays import Bools, Floats
 from perfdiff.records.differences import is_decorated_anew
 from perfdiff.records.schema import Change, Feature
@@ -84,7 +85,7 @@ def attribute(
     sure = _with_intervals(net, transfers, credit, CostBreakdown(ledger, web, parts), resample)
     noises = sums_noise([its_guilt.family for its_guilt in sure.values()], ledger)
     guilt = {suspect: replace(its_guilt, noise=noise) for (suspect, its_guilt), noise in zip(sure.items(), noises, strict=True)}
-    return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web)
+    return Attribution(ledger.points, run_ns, guilt, lost, workload, parts, web, cpu_parts(ledger))
 
 
 def unattributed(ledger: Ledger, web: Web) -> Attribution:

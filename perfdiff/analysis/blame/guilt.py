@@ -99,7 +99,8 @@ class Guilt:
 class Attribution:
     """All guilt by suspect, and what no suspect explains: function -> (points,) ns a run.
 
-    `workload` (points,) is what larger inputs cost that no change passes or stores: the workload itself has grown.
+    `workload` (points,) is what larger inputs cost that no change passes or stores: the workload itself has grown. `cpu_parts` (points,) of
+    what calls take longer are processor time, where threads wait at once for the rest.
     """
 
     points: tuple[int, ...]
@@ -109,6 +110,24 @@ class Attribution:
     workload: Floats
     parts: tuple[ChangeParts, ...]
     web: Web
+    cpu_parts: Floats | float = 1.0
+
+    @property
+    def is_by_cpu(self) -> bool:
+        """Return whether what changes add is told by processor time somewhere."""
+        return bool(np.any(np.asarray(self.cpu_parts) < 1.0))
+
+    def in_a_run(self, ns: Floats) -> float:
+        """Return what of an extra cost (points,) one run of each point takes more."""
+        return float((ns * self.cpu_parts).sum())
+
+    def interval_in_a_run(self, guilt: Guilt) -> tuple[float, float] | None:
+        """Return the same of both ends of what a change may cost, None where runs are too few for it."""
+        if guilt.interval is None:
+            return None
+        part = self.in_a_run(guilt.ns) / guilt.total_ns if guilt.total_ns and self.is_by_cpu else 1.0
+        low, high = guilt.interval.total
+        return part * low, part * high
 
     def adds(self, guilt: Guilt, effect: Floats) -> bool:
         """Return whether a change adds a cost that counts."""
@@ -132,8 +151,8 @@ class Attribution:
 
     def share(self, ns: float) -> float | None:
         """Return the part that `ns` has in all extra cost, or None where nothing got slower."""
-        extra = sum(max(guilt.total_ns, 0.0) for guilt in self.guilt.values())
-        extra += sum(max(float(rest.sum()), 0.0) for rest in self.unattributed.values())
+        extra = sum(max(self.in_a_run(guilt.ns), 0.0) for guilt in self.guilt.values())
+        extra += sum(max(self.in_a_run(rest), 0.0) for rest in self.unattributed.values())
         return min(max(ns / extra, 0.0), 1.0) if extra > 0 else None
 
     def names(self, functions: Iterable[int]) -> tuple[str, ...]:

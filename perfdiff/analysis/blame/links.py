@@ -86,7 +86,8 @@ class Web:
     """What ties functions together: calls seen on either side (`callers` and `callees` of each; 0 starts a thread), and shared data.
 
     `new` are the calls and allocations that head alone makes, `works_more` the functions that work more a call, by counts,
-    `laid_out_anew` those of which only types' sizes differ, `reading_other_data` those of which only variables that they read do.
+    `laid_out_anew` those of which only types' sizes differ, `reading_other_data` those of which only variables that they read do. Those
+    `of_another_version` only tell another one, and are behind nothing that others do.
     """
 
     functions: Mapping[int, FunctionInfo]
@@ -96,6 +97,7 @@ class Web:
     new: NewCalls = field(default_factory=NewCalls)
     works_more: frozenset[int] = frozenset()
     laid_out_anew: frozenset[int] = frozenset()
+    of_another_version: frozenset[int] = frozenset()
     reading_other_data: frozenset[int] = frozenset()
     texts: Texts = field(init=False, repr=False, compare=False)
     _passed: dict[int, PassedNames] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -108,7 +110,7 @@ class Web:
         """Return the names that each suspect passes on to others, for those that ran, by id."""
         if not self._passed:
             for function in sorted(self.functions):
-                if self.suspect(function):
+                if self.acts(function):
                     info = self.functions[function]
                     culprits = frozenset(map(str, info.culprits))  # a type is named as the data in it are
                     names = culprits if function in self.laid_out_anew else info.writes | culprits
@@ -121,7 +123,11 @@ class Web:
 
     def has_new_text(self, function: int) -> bool:
         """Return whether a suspect does something else than before, not the same with types of another size."""
-        return self.suspect(function) and function not in self.laid_out_anew
+        return self.acts(function) and function not in self.laid_out_anew
+
+    def acts(self, function: int) -> bool:
+        """Return whether a suspect may be behind what others do."""
+        return self.suspect(function) and function not in self.of_another_version
 
     def is_known_to_differ(self, function: int) -> bool:
         """Return whether something of the function or of what it depends on is known to differ, not only possible."""
@@ -152,8 +158,21 @@ def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo], works_more: Coll
         new=new_calls(ledger),
         works_more=frozenset(works_more),
         laid_out_anew=frozenset(function for function, info in functions.items() if is_laid_out_anew(info)),
+        of_another_version=_of_another_version(functions, ran, works_more),
         reading_other_data=frozenset(function for function, info in functions.items() if reads_other_data(info)),
     )
+
+
+def _of_another_version(functions: Mapping[int, FunctionInfo], ran: Collection[int], works_more: Collection[int]) -> frozenset[int]:
+    """Return the functions of which only versions differ that they tell, and that work no more; none where no others are suspects."""
+    suspects = {function for function, info in functions.items() if function in ran and info.change.is_suspect}
+    versions = {function for function in suspects - {*works_more} if _tells_another_version(functions[function])}
+    return frozenset(versions) if versions < suspects else frozenset()
+
+
+def _tells_another_version(info: FunctionInfo) -> bool:
+    """Return whether all that differs are versions of the program."""
+    return info.change is Change.AFFECTED and bool(info.culprits) and all(culprit.kind is EntityKind.VERSION for culprit in info.culprits)
 
 
 def is_laid_out_anew(info: FunctionInfo) -> bool:
@@ -367,7 +386,7 @@ def _nearest(web: Web, function: int, steps: Mapping[int, frozenset[int]], kind:
     while frontier:
         frontier = {neighbour for at in frontier for neighbour in steps.get(at, frozenset())} - seen
         seen |= frontier
-        suspects = [at for at in frontier if web.suspect(at)]
+        suspects = [at for at in frontier if web.acts(at)]
         if suspects:
             return _weighted(dict.fromkeys(suspects, 1.0), kind)
     return []

@@ -47,12 +47,13 @@ class Ruling:
     def extra(self, case: Case) -> tuple[float, tuple[float, float] | None]:
         """Return what a function's change adds to one run of each point, ns, with its interval where the function is guilty by time."""
         function, guilt = case.info.id, case.guilt
-        extra = guilt.total_ns if guilt is not None and self.decisions[function].rule != _THROUGH_OTHERS else 0.0
+        is_its_own = guilt is not None and self.decisions[function].rule != _THROUGH_OTHERS
+        extra = case.attribution.in_a_run(guilt.ns) if guilt is not None and is_its_own else 0.0
         if function not in self.guilty:
             return extra, None
         if self.decisions[function].grown:
             return max(extra, case.work.total_ns) if case.work is not None else extra, None
-        return extra, guilt.interval.total if guilt is not None and guilt.interval else None
+        return extra, case.attribution.interval_in_a_run(guilt) if guilt is not None else None
 
 
 def _allocating_below(joint: JointDecisions) -> dict[int, Reason]:

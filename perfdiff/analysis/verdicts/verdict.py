@@ -71,9 +71,12 @@ def _adds_time(case: Case) -> Claim | None:
     guilt = _undisputed(case)
     if guilt is None:
         return None
+    ns, interval = case.attribution.in_a_run(guilt.ns), case.attribution.interval_in_a_run(guilt)
+    surely = claim("surely", confidence=case.config.confidence, ns=interval) if interval else None
+    if case.attribution.is_by_cpu:
+        return claim("adds-cpu-time", ns=ns, surely=surely)
     is_in_first = case.study.first is not None and case.study.first.make_most_of(guilt.total_ns)
-    surely = claim("surely", confidence=case.config.confidence, ns=guilt.interval.total) if guilt.interval else None
-    return claim("adds-time-in-first-calls" if is_in_first else "adds-time", ns=guilt.total_ns, surely=surely)
+    return claim("adds-time-in-first-calls" if is_in_first else "adds-time", ns=ns, surely=surely)
 
 
 def _allocates_more(case: Case) -> Reason | None:

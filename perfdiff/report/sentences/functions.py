@@ -48,6 +48,7 @@ WORDINGS: Mapping[str, Wording] = {
     ),
     "surely": _surely,
     "adds-time": "its change adds {ns:duration}{surely} to one run of each workload point",
+    "adds-cpu-time": "its change adds {ns:duration}{surely} of CPU time to one run of each workload point; threads that wait, wait at once",
     "adds-time-in-first-calls": "its change adds {ns:duration}{surely} to one run of each workload point, most of it in first calls",
     "allocates-more": "its time did not clearly grow, but {metric:metric} a call did",
     "allocates-below": "it allocates more only through what it calls",
