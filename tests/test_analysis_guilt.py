@@ -66,6 +66,24 @@ def test_a_returned_value_that_changed_comes_before_a_field_that_is_written() ->
     assert say(named(found, "hash").chain[0]) == "`hash` (changed) returns other values"
 
 
+@pytest.mark.parametrize(
+    ("whole", "typical", "ranked"),
+    [(1.0, 1.0, []), (1.4, 1.0, ["hash", "find"]), (1.0, 2.0, ["hash", "find"])],
+    ids=["runs take as long", "runs take longer", "all calls take longer"],
+)
+def test_a_pause_that_falls_into_calls_of_another_function_is_nobodys_guilt(whole: float, typical: float, ranked: list[str]) -> None:
+    """A collector's, which fell outside of all probes before."""
+
+    def find(side: Side, x: Columns) -> np.ndarray:
+        calls = np.arange(len(x["n"]))
+        return np.where(calls == len(calls) // 2, 6e6, 2e3 * typical) if side is HEAD else np.full(len(calls), 2e3)
+
+    found = Made("find", find, calls=lambda side, n: {"main": 2000}, inputs=lambda side, n, count, rng: {"n": np.full(count, n)})
+    hashed = Made("hash", same(40.0), Change.CHANGED, lambda side, n: {"find": 10}, text=HASH)
+    world = World((MAIN, found, hashed), kept=2000, runs=10, rest_ns=1e7, plain=lambda side: 1.5e7 * (whole if side is HEAD else 1.0))
+    assert ranks(analyse(world.experiment(), world.samples, CompareConfig())) == ranked
+
+
 @pytest.mark.parametrize(("calls", "told"), [(10, "its change adds"), (400, "µs became")], ids=["elsewhere", "in its own calls"])
 def test_a_ratio_of_a_guilty_functions_own_calls_is_told_where_most_of_the_cost_is_theirs(calls: int, told: str) -> None:
     """A hash that takes 15 % more itself, and whose values make its caller much slower."""

@@ -10,11 +10,12 @@ import pytest
 
 from experiments import Made, World, same
 from perfdiff.analysis.analysis import analyse
+from perfdiff.analysis.causes.citation import cited_lines
 from perfdiff.analysis.causes.timed import by_lines, time_only
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Cause, Findings, FunctionFinding, Verdict
 from perfdiff.analysis.linegrowth import LineGrowth
-from perfdiff.analysis.telling.lines import is_cited, steeper_line
+from perfdiff.analysis.telling.lines import citing_what_runs, is_cited, steeper_line
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.config import CompareConfig
 from perfdiff.records.arrays import Floats
@@ -251,6 +252,19 @@ def test_a_line_that_runs_more_often_is_the_cause_where_blocks_are_fewer() -> No
     assert say(told.causes[0].says) == "its line 12, `walk();`, runs 8000 times in one run of list n=8000, 2000 before"
     assert say(told.headline) == f"`fill` is slower; cause: {say(told.causes[0].says)}"
     assert say(told_by_lines((replace(line, is_new=True, base=0.0),)).causes[0].says).endswith("never before")
+
+
+def test_of_many_changed_lines_a_cause_cites_those_that_run_most_often() -> None:
+    text = "".join(f"step({number});\n" for number in range(20, 30))
+    info = replace(INFO, head=Source("a.c", 20, text))
+    cause = Cause("more-work", claim("citing", says=claim("new-work"), lines=cited_lines(info)))
+    said = claim("happened", name="fill", reason=cause.says)
+    finding = FunctionFinding(info, Verdict.REGRESSION, said, 1, 1.0, 1.0, 1.0, None, {}, (cause,), (), said, tells_cause=True)
+    counts = dict.fromkeys(range(20, 30), 1.0) | {29: 800.0, 24: 900.0, 27: 850.0}
+    told = citing_what_runs(finding, counts)
+    for part in (told.causes[0].says, told.happened):
+        assert "a.c, line 20: `step(20);`; 24: `step(24);`; 27: `step(27);`; 29: `step(29);` and 6 more" in say(part)
+    assert citing_what_runs(finding, {}) == finding
 
 
 def test_lines_of_other_functions_explain_no_time_of_this_one() -> None:

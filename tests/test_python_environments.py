@@ -307,6 +307,15 @@ def test_what_is_optional_and_cannot_be_had_is_left_out_and_told(ground: Ground)
     assert error_of(lambda: ground.revision("again", project("dep>=3"), makes)).slug == "python-dependency"
 
 
+def test_what_the_tests_of_an_old_revision_alone_need_is_there(ground: Ground) -> None:
+    for name, version in (("dep", "1.0"), ("dep", "2.0"), ("former", "3.0")):
+        ground.wheel(name, version)
+    old = {**project(), "requirements/tests.txt": "dep<2\nformer[fast]>=2; python_version > '3'\n./folder\n"}
+    declared = PythonConfig(str(BASE), optional=("dep",))
+    assert ground.revision("base", old, ground.makes(declared)).environment.versions == {"dep": "2.0", "former": "3.0"}
+    assert ground.revision("head", old, ground.makes(PythonConfig(str(BASE)))).environment.versions == {}
+
+
 def test_what_cannot_be_had_among_many_costs_few_attempts() -> None:
     attempts: list[Sequence[str]] = []
 

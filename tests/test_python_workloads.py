@@ -391,6 +391,18 @@ def test_values_are_named_as_people_know_them() -> None:
     ]  # fmt: skip
     assert labels([1, "1", object()])[:2] == [1, "1 #2"]
     assert " at 0x" not in str(labels([object()])[0])
+
+
+def test_values_have_one_name_in_the_trees_of_both_revisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    long, named = "a folder whose name alone is longer than what is shown of any value", []
+    for tree, files in ("base", ("first", "last")), ("head", ("added", "first", "last")):
+        (tmp_path / tree).mkdir()
+        monkeypatch.chdir(tmp_path / tree)
+        named.append(labels([folder / file for file in files for folder in (Path.cwd(), Path.cwd() / long)]))
+    base, head = named
+    assert base[::2] == ["PosixPath('first')", "PosixPath('last')"]
+    assert len(set(base)) == 4
+    assert head[2:] == base
     assert identifiers(["n", "number of items", "2nd", "n"]) == ["n", "number_of_items", "_2nd", "n_4"]
 
 

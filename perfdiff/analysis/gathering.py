@@ -39,6 +39,7 @@ from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.disagreement import disagreeing, settled
 from perfdiff.analysis.verdicts.drift import drift
 from perfdiff.analysis.verdicts.evidence import Evidence
+from perfdiff.analysis.verdicts.pauses import moved_pauses
 from perfdiff.analysis.verdicts.requests import without_waiting
 from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.analysis.verdicts.volume import repeating
@@ -167,7 +168,7 @@ def gathered(of: ComparisonContext, studies: Sequence[Study], lines: MatchedLine
         of.ledger,
         of.web,
         own,
-        {function: by_metric["self_ns"].direction.value for function, by_metric in judgements.items() if "self_ns" in by_metric},
+        _proved(studies, judgements, of),
         Resample(config.seed, config.confidence),
     )
     cases = of.cases(studies, judgements, attribution)
@@ -199,6 +200,20 @@ def gathered(of: ComparisonContext, studies: Sequence[Study], lines: MatchedLine
         experiment.compared,
     )
     return GatheredEvidence(cases, q_values, own, attribution, of.counted, of.runs, evidence, Machines(of.names, _q_of_machines(studies)))
+
+
+def _proved(studies: Sequence[Study], judgements: Mapping[int, Mapping[str, Judgement]], of: ComparisonContext) -> dict[int, int]:
+    """Return of which functions a different cost at equal inputs is beyond doubt: 1 slower, -1 faster."""
+    proved: dict[int, int] = {}
+    for study in studies:
+        function, own = study.info.id, study.comparisons.get("self_ns")
+        if own is not None:
+            direction = judgements[function]["self_ns"].direction
+            is_pause = (
+                direction is Direction.UP and not study.info.change.is_suspect and moved_pauses(own, of.ledger, of.runs.ends, of.config)
+            )
+            proved[function] = 0 if is_pause else direction.value
+    return proved
 
 
 def _unrun(experiment: Experiment, runs: WholeRuns) -> tuple[str, ...]:

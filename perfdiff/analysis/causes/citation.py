@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from perfdiff.analysis.blame.texts import changed_lines, dropped_lines
 from perfdiff.analysis.claims import Claim, claim
@@ -13,6 +14,7 @@ from perfdiff.records.schema import Change, FunctionInfo
 
 DEPENDENCY = "dependency"  # name of the cause that tells what differs though a function's text does not
 SHOWN_LINES = 4
+NOT_COUNTED: Mapping[int, float] = MappingProxyType({})
 SHOWN_REASONS = 3  # of a change that is elsewhere; a header of macros may give a dozen, which the function's entry lists
 
 Line = tuple[int, str]  # number and text
@@ -25,11 +27,11 @@ def because(info: FunctionInfo) -> Claim | None:
     return cited_lines(info)
 
 
-def cited_lines(info: FunctionInfo) -> Claim | None:
+def cited_lines(info: FunctionInfo, runs: Mapping[int, float] = NOT_COUNTED) -> Claim | None:
     """Return the changed lines of a function, None where there are none; mere brackets tell nothing beside others.
 
     Where head only lacks code, the lines of base that are gone are cited. What the function's text newly does comes first, where that has
-    a name, such as a module that it imports.
+    a name, such as a module that it imports. Of more lines than are shown, those are that head `runs` most often, by number.
     """
     if info.head is None or info.change is Change.ADDED:
         return None
@@ -37,7 +39,9 @@ def cited_lines(info: FunctionInfo) -> Claim | None:
     lines, gone = changed_lines(info), _telling(dropped_lines(info))
     if gone and info.base is not None and not _telling(lines):
         return cited(info.base.file, gone, newly, are_gone=True)
-    return cited(info.head.file, _telling(lines) or lines, newly) if lines else None
+    shown = sorted(_telling(lines) or lines, key=lambda line: -runs.get(line[0], 0.0))
+    shown[:SHOWN_LINES] = sorted(shown[:SHOWN_LINES])
+    return cited(info.head.file, shown, newly) if lines else None
 
 
 def cited(file: str, lines: Sequence[Line], newly: tuple[str, ...] = (), are_gone: bool = False) -> Claim:

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 
 def cpu_parts(ledger: Ledger) -> Floats:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from perfdiff.analysis.causes.citation import cited_lines
 from perfdiff.analysis.causes.timed import by_lines
-from perfdiff.analysis.claims import Claim, claim, parts
+from perfdiff.analysis.claims import Claim, claim, parts, replaced
 from perfdiff.analysis.findings import FunctionFinding, Verdict
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.policy import POLICY
@@ -44,8 +45,19 @@ def with_lines(
 def _with_growth(finding: FunctionFinding, grown: tuple[LineGrowth, ...], lines: MatchedLines) -> FunctionFinding:
     steeper = next((line for line in grown if line.is_steeper), None)
     finding = finding if steeper else by_lines(finding, grown)
+    counts = lines.counts(finding.info, grown[0].point)
+    finding = citing_what_runs(finding, counts)
     also = (*finding.also, steeper_line(steeper, finding.info, is_cited=is_cited(finding, steeper))) if steeper else finding.also
-    return replace(finding, lines=grown, line_counts=lines.counts(finding.info, grown[0].point), also=also)
+    return replace(finding, lines=grown, line_counts=counts, also=also)
+
+
+def citing_what_runs(finding: FunctionFinding, counts: Mapping[int, float]) -> FunctionFinding:
+    """Return a finding that cites, of many changed lines, those that run most often: the first ones of a function may run once a call."""
+    first, telling = cited_lines(finding.info), cited_lines(finding.info, counts)
+    if first is None or telling is None:
+        return finding
+    causes = tuple(replace(cause, says=replaced(cause.says, first, telling)) for cause in finding.causes)
+    return replace(finding, causes=causes, happened=replaced(finding.happened, first, telling))
 
 
 def _shown_at(case: Case | None, cases: Iterable[Case]) -> Iterator[FunctionInfo]:

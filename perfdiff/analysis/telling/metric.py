@@ -127,5 +127,7 @@ def spot(comparison: Comparison, metric_finding: MetricFinding) -> MetricSpot | 
     worst, typical = comparison.worst, comparison.typical
     if worst is None or typical is None:
         return None
-    x = typical.inputs.get(metric_finding.feature) if metric_finding.feature else None
-    return MetricSpot(typical.cost, worst.name if worst.narrows else "", metric_finding.feature, x)
+    feature, switch = metric_finding.feature, worst.name if worst.narrows else ""
+    x = typical.inputs.get(feature) if feature else None
+    is_said = x is not None and not {f"{feature}={x}", f"{feature}={round(x)}"}.isdisjoint(switch.split())  # by a point's label
+    return MetricSpot(typical.cost, switch, None if is_said else feature, None if is_said else x)

@@ -22,6 +22,7 @@ from perfdiff.languages.python import (
     pip,
     projects,
     requirements,
+    testing,
 )
 from perfdiff.languages.python.bytecode import Uncompiled
 from perfdiff.languages.python.interpreters import Interpreter
@@ -111,7 +112,7 @@ class Environments:
                 backend = backends.ask(project, place, interpreter, active, self.cache)
                 project = backend.project if backend else project
             wanted = requirements.wanted(place, project, self.config.requirements, requirements.runners(self.commands))
-            wanted = replace(wanted, optional=self.config.optional)
+            wanted = replace(wanted, optional=testing.with_own(self.config.optional, place) if self.config.optional else ())
             shared, borrowed = _installed(wanted, interpreter, active, self.cache)
             layout.add_paths(venv, "packages", [shared.site_packages] if shared else borrowed)
             if shared:

@@ -14,6 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+
 from perfdiff.errors import BuildError
 from perfdiff.languages.python import projects, pyproject
 from perfdiff.languages.python.projects import Project
@@ -42,6 +45,29 @@ def requirements(project: Path) -> tuple[str, ...]:
         if lines:
             return tuple(dict.fromkeys(lines))
     return ()
+
+
+def with_own(declared: Iterable[str], revision: Path) -> tuple[str, ...]:
+    """Return what a checkout declares for its tests, and what the tests of a revision need beside that, in any version.
+
+    Tests of an old revision may use packages that the checkout's tests no longer do. Both sides have the same versions of all others.
+    """
+    declared = tuple(declared)
+    names = {_name(line) for line in declared}
+    return *declared, *dict.fromkeys(_unpinned(line) for line in requirements(revision) if _name(line) not in names | {None})
+
+
+def _name(line: str) -> str | None:
+    try:
+        return normal(Requirement(line).name)
+    except InvalidRequirement:  # a path, an address or an option
+        return None
+
+
+def _unpinned(line: str) -> str:
+    requirement = Requirement(line)
+    requirement.specifier = SpecifierSet()
+    return str(requirement)
 
 
 def _is_named(pattern: str, name: str) -> bool:

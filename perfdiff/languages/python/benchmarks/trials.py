@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -90,21 +93,36 @@ def took(call: Callable[[], object], trial_s: float = TRIAL_S, *, is_test: bool 
 
 
 def labels(values: Sequence[object]) -> list[Label]:
-    """Return how values are named: numbers and short texts as they are, all else as text; equal names are numbered."""
+    """Return how values are named, alike in both revisions: numbers and short texts as they are, all else as text.
+
+    Of texts that are too long, those that begin alike are told apart by a digest of the rest: their places in the list are other ones
+    where a revision has more of them. Equal texts are numbered.
+    """
     labels: list[Label] = []
-    for index, value in enumerate(values):
-        label = _label(value)
+    texts = [_text(value) for value in values]
+    beginnings = Counter(map(_shortened, dict.fromkeys(text for text in texts if isinstance(text, str))))
+    for index, text in enumerate(texts):
+        label: Label = text
+        if isinstance(text, str):
+            label = shown = _shortened(text)
+            if beginnings[shown] > 1:
+                label = f"{shown} {hashlib.blake2b(text.encode(errors='surrogateescape'), digest_size=4).hexdigest()}"
         labels.append(label if str(label) not in map(str, labels) else f"{label} #{index + 1}")
     return labels
 
 
-def _label(value: Any) -> Label:
+def _text(value: Any) -> Label:
+    """Return a number as it is, and all else as text, without the folder of the revision's tree, which is another one on each side."""
     if type(value).__module__ == "numpy" and getattr(value, "shape", None) == ():
         value = value.item()
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
         return value
     text = value if isinstance(value, str) else getattr(value, "__name__", None) or _ADDRESS.sub("", repr(value))
-    text = text if text.strip() and text.isprintable() else repr(text)
+    text = text.replace(f"{Path.cwd()}{os.sep}", "")
+    return text if text.strip() and text.isprintable() else repr(text)
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
 
