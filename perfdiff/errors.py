@@ -141,6 +141,15 @@ class RecordingError(MeasurementError):
     """A recording or sample table is damaged, or of a format this version cannot read."""
 
 
+class DamageError(Exception):
+    """The byte at `offset` of a recording cannot be part of it; who knows the file's name makes a RecordingError of it."""
+
+    def __init__(self, offset: int, says: str, slug: str = "recording-damaged") -> None:
+        super().__init__(says)
+        self.offset = offset
+        self.slug = slug
+
+
 class StoreError(MeasurementError):
     """The cache cannot be written or read."""
 

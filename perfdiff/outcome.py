@@ -74,11 +74,11 @@ def analysed(
     samples = CachedTables(recording.samples, TABLES)
     findings = stored.load() if stored else None
     if findings is None:
-        from perfdiff import analysis  # which takes half a second of CPU to load
+        from perfdiff.analysis.analysis import analyse  # which takes half a second of CPU to load
 
         watch.stage("analysing", None)
         with engines() as engine:
-            findings = analysis.analyse(recording.experiment, samples, config, recording.counts, recording.lines(), engine)
+            findings = analyse(recording.experiment, samples, config, recording.counts, recording.lines(), engine)
         if stored:
             stored.save(findings)
     stages = {**findings.stages, **watch.seconds}

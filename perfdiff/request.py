@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from perfdiff import __version__
-from perfdiff.build.builder import compiler_identity
+from perfdiff.build import compilers
 from perfdiff.build.variants import build_environment, keyed
 from perfdiff.collect.hosts import machine
 from perfdiff.collect.runs import inputs, workloads
@@ -90,7 +90,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         overlay_digest(pins.head.repository, config.build.overlay),
         codec.encode((config.build, unjudged(config.workloads), config.services, config.links)),
         codec.encode((config.probes, config.counters, replace(config.measure, wait_s=0.0, time_s=None), config.compare.seed)),
-        compiler_identity(environment),
+        compilers.identity(environment),
         _identity(request),
         keyed(environment),
         inputs.digest(request.repository, config.workloads),
@@ -134,7 +134,7 @@ def places_key(request: Request, pin: Pin) -> str:
             pin.repository.folder.as_posix(),
             overlay_digest(pin.repository, config.build.overlay),
             codec.encode((config.build, tuple(counted), config.services)),
-            compiler_identity(environment),
+            compilers.identity(environment),
             request.packs.identity,
             keyed(environment),
             inputs.digest(request.repository, config.workloads),

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
+from perfdiff.analysis.looks import look
 from perfdiff.config import CompareConfig
 from perfdiff.engines.serial import Serial
 from perfdiff.models.threads import one_thread
@@ -61,9 +62,9 @@ def analysed(folder: Path) -> dict[str, Any]:
     print(f"  {len(experiment.functions)} functions, {sum(map(len, tables)):,} calls")
     held, config = TablesInMemory(tables), CompareConfig()
     with one_thread():  # its first entry looks for BLAS
-        looked = timed("a look", lambda: analysis.look(experiment, held, config))
+        looked = timed("a look", lambda: look(experiment, held, config))
         end = timed(
-            "the analysis", lambda: analysis.analyse(experiment, found.samples, config, found.counts, found.lines(), Serial())
+            "the analysis", lambda: analyse(experiment, found.samples, config, found.counts, found.lines(), Serial())
         )  # in whose process CPU time is seen
     return {"look": plain(looked), "analysis": plain(end)}
 

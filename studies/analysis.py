@@ -33,7 +33,7 @@ ANALYSIS_BAR_S, MANY_BAR_S, AGAIN_BAR_S, DEMO_BAR_S = 5.0, 60.0, 3.0, 60.0
 ANALYSIS = """
 import resource, sys
 from pathlib import Path
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.config import CompareConfig
 from perfdiff.records import recorded
 
@@ -41,7 +41,7 @@ if __name__ == "__main__":
     import joblib
 
     found = recorded.load(Path(sys.argv[1]))
-    analysis.analyse(found.experiment, found.samples, CompareConfig())
+    analyse(found.experiment, found.samples, CompareConfig())
     joblib.externals.loky.get_reusable_executor().shutdown()
     own, workers = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     print(1024 * (own + joblib.cpu_count() * workers))

@@ -34,7 +34,8 @@ import numpy as np
 import dask_lab
 from dask_lab import Lab
 from histories import Plan, make
-from perfdiff import analysis, pipeline, units
+from perfdiff import pipeline, units
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import BuildConfig, ClusterConfig, CompareConfig, Config, CountersConfig, MeasureConfig, WorkloadConfig
 from perfdiff.engines.cluster import ClusterEngine
@@ -93,7 +94,7 @@ if __name__ == "__main__":
     start, before = time.perf_counter(), cpu()
     found = condensed(Path(sys.argv[1]))
     read, read_cpu = time.perf_counter() - start, cpu() - before
-    findings = analysis.analyse(found.experiment, found.samples, CompareConfig())
+    findings = analyse(found.experiment, found.samples, CompareConfig())
     whole, whole_cpu = time.perf_counter() - start, cpu() - before
     own, workers = (resource.getrusage(who).ru_maxrss * 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     verdicts = {each.info.id: each.verdict for each in findings.functions}
@@ -247,7 +248,7 @@ def timed(engine: Engine, folder: Path) -> tuple[float, float, str]:
     """Return the seconds that the analysis of an experiment takes, those of CPU, and all its findings as text."""
     found = recorded.load(folder)
     start, spent = time.perf_counter(), cpu_s()
-    findings = analysis.analyse(found.experiment, found.samples, CompareConfig(), engine=engine)
+    findings = analyse(found.experiment, found.samples, CompareConfig(), engine=engine)
     taken, spent = time.perf_counter() - start, cpu_s() - spent
     return taken, spent, json.dumps(codec.encode(replace(findings, stages={})), default=float)
 

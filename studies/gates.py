@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings
 from perfdiff.analysis.verdicts.conclusion import PROGRAM_RULES, RESERVATIONS
 from perfdiff.analysis.verdicts.ruling import JOINT_RULES
@@ -31,7 +31,7 @@ def findings(caches: list[Path]) -> Iterator[Findings]:
             found = recorded.load(folder)
         except PerfdiffError:  # begun and not finished
             continue
-        yield analysis.analyse(found.experiment, found.samples, CompareConfig(), found.counts, found.lines())
+        yield analyse(found.experiment, found.samples, CompareConfig(), found.counts, found.lines())
 
 
 def main() -> None:

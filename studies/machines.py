@@ -21,7 +21,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 
 from experiments import HEAD, Host, Made, Noise, World, same
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.recorded import TablesInMemory
@@ -85,7 +85,7 @@ def compared(world: World, config: CompareConfig) -> Findings:
     """Return the findings on a made-up experiment."""
     experiment = world.experiment()
     tables = [table for info in experiment.functions for side in Side if (table := world.samples(info.id, side)) is not None]
-    return analysis.analyse(experiment, TablesInMemory(tables), config)
+    return analyse(experiment, TablesInMemory(tables), config)
 
 
 def work(found: Findings) -> FunctionFinding:

@@ -12,7 +12,8 @@ import numpy as np
 
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
-from perfdiff.records.schema import Feature, Floats, Origin, SampleTable, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Feature, Origin, SampleTable, Side
 from studies.support import figures
 
 REPEATS = 5

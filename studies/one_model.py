@@ -18,7 +18,7 @@ import numpy as np
 from scipy.stats import norm
 
 import families
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.compare.study import study_all
 from perfdiff.analysis.findings import Rung, Verdict
@@ -32,8 +32,9 @@ from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.config import CompareConfig
 from perfdiff.errors import PerfdiffError
 from perfdiff.records import recorded
+from perfdiff.records.arrays import Floats
 from perfdiff.records.recorded import RecordedExperiment
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.schema import Side
 from programs import Case, cases
 from studies.support import figures
 from studies.support.fixture_verdicts import guilty
@@ -153,7 +154,7 @@ def _of_counts(case: FunctionCase, point: int, run_ns: float) -> Iterator[tuple[
 
 def by_rules(found: RecordedExperiment, config: CompareConfig) -> Answer:
     """Return what the tables of rules say of a recording."""
-    findings = analysis.analyse(found.experiment, found.samples, config, found.counts, found.lines())
+    findings = analyse(found.experiment, found.samples, config, found.counts, found.lines())
     slower = (each.info.name.partition("(")[0] for each in findings.functions if each.verdict is Verdict.REGRESSION)
     return Answer(findings.verdict, tuple(slower))
 

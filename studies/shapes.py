@@ -19,7 +19,8 @@ import numpy as np
 import sampled
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import SampleTable
 from studies.support import figures
 
 NOISE = 0.05

@@ -27,8 +27,9 @@ from perfdiff.models.joint import joint
 from perfdiff.models.shift import exponent_shift
 from perfdiff.models.trendlines import fit, power_laws
 from perfdiff.progress import Silent
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Place, PlaceCounts
-from perfdiff.records.schema import Floats, Point
+from perfdiff.records.schema import Point
 from perfdiff.request import Request
 from studies.support import figures
 

@@ -128,6 +128,7 @@ class World:
     rest_head: float = 1.0  # … and this times as much in head
     plain: Callable[[Side], float] | None = None
     hosts: tuple[Host, ...] = ()  # that take turns with blocks
+    long: tuple[float, ...] = ()  # sizes at which each side runs once
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -139,6 +140,8 @@ class World:
         for block in range(self.runs):
             self.host = self.hosts[block % len(self.hosts)] if self.hosts else PLAIN_HOST
             for point, n in enumerate(self.sizes):
+                if block and n in self.long:
+                    continue
                 for side in Side:
                     if side in self.host.loses and block // len(self.hosts) % self.host.loses[side] == 0:
                         continue

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfdiff.records.schema import Branch, Feature, Floats, Ints, Origin, SampleTable, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Branch, Feature, Origin, SampleTable, Side
 
 
 def table(

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from perfdiff.records.schema import Change, Feature, Floats, FunctionInfo, Ints, Origin, SampleTable, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Change, Feature, FunctionInfo, Origin, SampleTable, Side
 
 COUNTERS = (
     "blocks",

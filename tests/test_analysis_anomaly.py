@@ -16,7 +16,8 @@ from perfdiff.analysis.findings import Anomaly
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import DetectorKind
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import SampleTable
 from perfdiff.report.sentences.catalogue import say
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, joined, pair, times
 

@@ -12,7 +12,7 @@ import pytest
 from contradictions import contradictions
 from differing import entities, reasons_of
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.causes.citation import depends
 from perfdiff.analysis.compare.mix import typical_inputs
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Ratio, Verdict
@@ -553,6 +553,20 @@ def test_few_calls_that_grow_by_another_class_are_found_in_the_mean_of_the_deare
     assert re.search(r"3\.\d+ ms became 6\.\d+ ms a call on average at w n=10000 \(×", say(named(found, "parse").headline))
     alike = findings(Made("parse", same(lambda x: cost(BASE, x)), Change.CHANGED, lambda side, n: {"main": 30}, inputs), runs=10)
     assert named(alike, "parse").verdict is Verdict.UNCHANGED
+
+
+@pytest.mark.parametrize(("long", "dearest"), [((), "10000"), ((10_000,), "3000")])
+def test_a_seldom_call_that_grows_in_head_alone_is_found_where_it_takes_most_and_runs_tell(long: tuple[float, ...], dearest: str) -> None:
+    def cost(side: str, x: dict[str, np.ndarray]) -> np.ndarray:
+        return np.where((np.arange(len(x["n"])) == 7) & (side == HEAD), x["n"] ** 2, 1e3)
+
+    def inputs(side: str, n: float, count: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        return {"n": np.full(count, n), "unlike": rng.random(count)}
+
+    trimming = Made("trim", cost, Change.CHANGED, lambda side, n: {"main": 200}, inputs)
+    found = agreeing(World((Made("main", same(5e4)), trimming), long=long))
+    assert ranks(found) == ["trim"]
+    assert named(found, "trim").metrics["self_ns"].stratum == f"mean of all calls at w n={dearest}"
 
 
 def test_deeper_recursion_is_its_own_guilt() -> None:

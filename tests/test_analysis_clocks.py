@@ -13,8 +13,9 @@ from perfdiff.analysis.annotations.annotating import annotate
 from perfdiff.analysis.compare.clocks import FEWEST_RUNS, clocks
 from perfdiff.analysis.compare.tables import both_tables
 from perfdiff.models.annotation import CostClass
+from perfdiff.records.arrays import Ints
 from perfdiff.records.recorded import TablesInMemory
-from perfdiff.records.schema import Ints, SampleTable, Side
+from perfdiff.records.schema import SampleTable, Side
 from sampled import table
 
 Of = Callable[[Ints, Ints], Any]

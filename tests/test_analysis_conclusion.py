@@ -10,10 +10,11 @@ import pytest
 
 import findings as made
 from experiments import BASE, HEAD, Made, Noise, World, same
-from perfdiff.analysis import analyse, look
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.counts.suspects import ExtraWork, work_by_counts
 from perfdiff.analysis.counts.work import WorkDifference
 from perfdiff.analysis.findings import EndToEnd, FunctionFinding, PointStanding, Ratio, Rung, Verdict
+from perfdiff.analysis.looks import look
 from perfdiff.analysis.sums.ledger import open_counts, open_ledger
 from perfdiff.analysis.verdicts.conclusion import conclude, slower_beside
 from perfdiff.analysis.verdicts.evidence import Evidence

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import BASE, HEAD, Made, World
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, SampleTable, Side
 from perfdiff.report import wording
@@ -34,7 +34,7 @@ def classes(bytes_per_n2: float, *, first: dict[Side, tuple[int, float]] = FIRST
         n = table.values[:, 0]
         return replace(table, metrics={"heap_bytes": (bytes_per_n2 * n**2 if side is HEAD else n) + np.arange(len(table)) % 3})
 
-    (finding,) = analysis.analyse(world.experiment(), world.samples, CompareConfig(), counts).functions
+    (finding,) = analyse(world.experiment(), world.samples, CompareConfig(), counts).functions
     return wording.classes(finding.metrics["self_ns"])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.compare.trend import RunCounts
 from perfdiff.analysis.counts.growth import CountSources, with_counted_growth
 from perfdiff.analysis.counts.work import work_of

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from experiments import HEAD, Columns, Made, Noise, World
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase, Side

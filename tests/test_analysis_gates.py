@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments import HEAD, Made, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.compare.compared import Comparison, StratumContrast
 from perfdiff.analysis.compare.judgement import Direction, judge, smallest
 from perfdiff.analysis.compare.ratios import as_ratio, with_hidden

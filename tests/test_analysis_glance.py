@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from experiments import BASE, HEAD, Host, Made, Noise, World, same
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Verdict
+from perfdiff.analysis.looks import glance, look
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Phase
@@ -60,8 +61,8 @@ def test_a_look_that_ends_early_says_what_a_whole_one_says() -> None:
     for seed in range(PROGRAMS):
         made = drawn(seed)
         experiment = made.experiment()
-        whole = analysis.look(experiment, made.samples, CONFIG)
-        early = analysis.glance(experiment, made.samples, CONFIG)
+        whole = look(experiment, made.samples, CONFIG)
+        early = glance(experiment, made.samples, CONFIG)
         if early.findings is None:
             ended += 1
             assert not settled(whole, CONFIG), f"program {seed}: f{early.keeps_open}"
@@ -80,16 +81,16 @@ def noisy() -> World:
 
 def test_a_look_ends_at_the_first_function_that_keeps_the_runs_going() -> None:
     made = noisy()
-    seen = analysis.glance(made.experiment(), made.samples, CONFIG)
+    seen = glance(made.experiment(), made.samples, CONFIG)
     assert seen.findings is None
     assert seen.studied < OPEN / 2
 
 
 def test_the_function_that_was_open_at_the_last_look_is_looked_at_first() -> None:
     made = noisy()
-    whole = analysis.look(made.experiment(), made.samples, CONFIG)
+    whole = look(made.experiment(), made.samples, CONFIG)
     for each in (each for each in whole.functions if each.verdict is Verdict.INCONCLUSIVE):
-        seen = analysis.glance(made.experiment(), made.samples, CONFIG, first=each.info.id)
+        seen = glance(made.experiment(), made.samples, CONFIG, first=each.info.id)
         assert (seen.keeps_open, seen.studied) == (each.info.id, 1)
 
 
@@ -100,7 +101,7 @@ def test_a_look_at_what_is_settled_returns_the_findings_of_all_functions(factor:
     )
     rest = Made("rest", same(5000.0), calls=lambda side, n: {"": 50})
     made = World((work, rest), runs=10, noise=Noise(0.01, 0.002, 0.002))
-    seen = analysis.glance(made.experiment(), made.samples, CONFIG)
+    seen = glance(made.experiment(), made.samples, CONFIG)
     assert seen.keeps_open is None
     assert seen.findings is not None
     assert settled(seen.findings, CONFIG)
@@ -115,13 +116,13 @@ def test_a_function_that_other_work_may_have_moved_to_does_not_end_a_look_alone(
     functions = tuple(replace(each, text=texts[place]) for place, each in enumerate(made.functions[:2]))
     apart = World(tuple(replace(each, text=texts[0]) for each in functions), runs=5, noise=made.noise, kept=40)
     moved = World(functions, runs=5, noise=made.noise, kept=40)
-    assert analysis.glance(apart.experiment(), apart.samples, CONFIG).findings is None
-    assert analysis.glance(moved.experiment(), moved.samples, CONFIG).findings is not None
+    assert glance(apart.experiment(), apart.samples, CONFIG).findings is None
+    assert glance(moved.experiment(), moved.samples, CONFIG).findings is not None
 
 
 def test_machines_are_judged_by_themselves_before_runs_are_said_to_go_on() -> None:
     made = World(noisy().functions, runs=10, noise=Noise(run=0.1, function=0.1), kept=40, hosts=(Host("a"), Host("b", slow=1.5)))
-    assert analysis.glance(made.experiment(), made.samples, CONFIG).findings is not None
+    assert glance(made.experiment(), made.samples, CONFIG).findings is not None
 
 
 @pytest.mark.parametrize("phases", [{Phase.PLAIN}, {Phase.COUNTED}, {Phase.PLAIN, Phase.COUNTED}], ids=lambda each: "+".join(sorted(each)))
@@ -132,8 +133,8 @@ def test_runs_without_probes_alone_are_an_answer_whatever_changed(phases: set[Ph
         made = replace(drawn(seed), plain=lambda side: 1e6)
         experiment = counted(made, lambda name, side, n, rng: {"blocks": n * (1 + len(name) + (side is HEAD))}, rounds=2)
         untimed = replace(experiment, runs=tuple(run for run in experiment.runs if run.phase in phases))
-        found = analysis.analyse(untimed, made.samples, CONFIG)
+        found = analyse(untimed, made.samples, CONFIG)
         seen |= {function.info.change for function in found.functions}
         assert found.verdict is not Verdict.REGRESSION, f"program {seed}: {say(found.sentence)}"
-        assert analysis.look(untimed, made.samples, CONFIG).verdict is found.verdict
+        assert look(untimed, made.samples, CONFIG).verdict is found.verdict
     assert seen >= {Change.ADDED, Change.REMOVED, Change.CHANGED, Change.AFFECTED}

@@ -10,7 +10,7 @@ import pytest
 
 from differing import entities
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.blame.links import is_laid_out_anew
 from perfdiff.analysis.blame.resampling import DRAWS, how_often_first, intervals
 from perfdiff.analysis.blame.texts import frees, returned_words
@@ -368,6 +368,23 @@ def test_the_only_slower_function_is_told_although_no_extra_cost_of_a_run_is_put
     assert found.verdict is Verdict.REGRESSION
     assert say(found.reason) == "whole runs are slower, and it is the only changed function whose own calls are"
     assert found.causes
+
+
+@pytest.mark.parametrize(("met", "guilty"), [(2, []), (3, ["trim"])])
+def test_a_call_that_three_runs_of_a_side_recorded_tells_where_whole_runs_are_slower(met: int, guilty: list[str]) -> None:
+    """As in a page of many short texts and a long one, of which few calls are timed."""
+    recorded = dict.fromkeys(Side, 0)
+
+    def texts(side: Side, n: float, count: int, rng: np.random.Generator) -> Columns:
+        recorded[side] += 1
+        return {"len(text)": np.where((np.arange(count) == 9) & (recorded[side] <= met), 1e5, 10.0)}
+
+    def cost(side: Side, x: Columns) -> np.ndarray:
+        return np.where(x["len(text)"] > 100, 2e3 if side == BASE else 2e6, 500.0)
+
+    trim = Made("trim", cost, Change.CHANGED, lambda side, n: {"main": 40}, texts)
+    world = World((MAIN, trim), sizes=(1e4,), runs=5, plain=lambda side: 2e7 * (1.3 if side == HEAD else 1.0))
+    assert ranks(analyse(world.experiment(), world.samples, CompareConfig())) == guilty
 
 
 @pytest.mark.parametrize(("blocks", "guilty"), [(8e5, "work"), (5e6, "key")])

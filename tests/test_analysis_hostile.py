@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments import BASE, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, SampleTable, Side
 

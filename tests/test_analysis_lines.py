@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import Made, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.causes.timed import by_lines, time_only
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import Cause, Findings, FunctionFinding, Verdict
@@ -17,8 +17,9 @@ from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.telling.lines import is_cited, steeper_line
 from perfdiff.analysis.trends.lines import MatchedLines, matched
 from perfdiff.config import CompareConfig
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Change, Floats, FunctionInfo, Point, Revision, Side, Source
+from perfdiff.records.schema import Change, FunctionInfo, Point, Revision, Side, Source
 from perfdiff.report.sentences.catalogue import say
 
 N = (1000.0, 2000.0, 4000.0, 8000.0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments import BASE, HEAD, Made, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, SampleTable, Side

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from experiments import Made, Noise, World, same
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.compare.study import DECISIVE, Decisive, study_all
 from perfdiff.analysis.findings import Findings, Verdict
+from perfdiff.analysis.looks import look
 from perfdiff.analysis.sums.ledger import open_ledger
 from perfdiff.analysis.verdicts.settling import settled
 from perfdiff.config import CompareConfig
@@ -42,7 +43,7 @@ def world(factor: float, *, runs: int = 6, noise: float = 0.02) -> World:
 @pytest.mark.parametrize(("factor", "runs", "noise"), [(1.0, 8, 0.005), (1.0, 5, 0.1), (1.3, 6, 0.02)])
 def test_a_look_gives_the_verdicts_of_the_end(factor: float, runs: int, noise: float) -> None:
     made = world(factor, runs=runs, noise=noise)
-    seen, end = (judge(made.experiment(), made.samples, CONFIG) for judge in (analysis.look, analysis.analyse))
+    seen, end = (judge(made.experiment(), made.samples, CONFIG) for judge in (look, analyse))
     assert seen.verdict is end.verdict
     assert {each.info.id: each.verdict for each in seen.functions} == {each.info.id: each.verdict for each in end.functions}
     assert settled(seen, CONFIG) == settled(end, CONFIG)
@@ -94,7 +95,7 @@ def test_small_ones_of_many_functions_are_compared_and_not_learnt(monkeypatch: p
         assert each.growth is None
 
 
-@pytest.mark.parametrize("judge", [analysis.look, analysis.analyse])
+@pytest.mark.parametrize("judge", [look, analyse])
 @pytest.mark.parametrize(("factor", "runs", "noise"), [(1.0, 8, 0.005), (1.0, 5, 0.1), (1.3, 6, 0.02)])
 def test_what_small_functions_cost_is_judged_alike_in_many_and_in_few(
     monkeypatch: pytest.MonkeyPatch, judge: Callable[..., Findings], factor: float, runs: int, noise: float
@@ -132,7 +133,7 @@ def test_small_functions_that_cost_more_by_other_inputs_are_learnt_as_far_as_the
 def test_a_small_function_that_allocates_more_is_looked_at() -> None:
     heavy = Made("heavy", same(5.0), change=Change.CHANGED, calls=lambda side, n: {"": 10}, alloc={Side.BASE: 1e3, Side.HEAD: 1e5})
     made = World((heavy, Made("rest", same(1e5), calls=lambda side, n: {"": 10})))
-    verdicts = {each.info.name: each.verdict for each in analysis.look(made.experiment(), made.samples, CONFIG).functions}
+    verdicts = {each.info.name: each.verdict for each in look(made.experiment(), made.samples, CONFIG).functions}
     assert verdicts["heavy"] is Verdict.REGRESSION
 
 

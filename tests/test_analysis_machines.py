@@ -11,8 +11,9 @@ import pytest
 
 from experiments import BASE, ENVIRONMENT, HEAD, Host, Made, Noise, World, same
 from findings import regressed
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, PointStanding, Ratio, Verdict
+from perfdiff.analysis.looks import look
 from perfdiff.analysis.sums.levelling import levelled
 from perfdiff.analysis.verdicts.disagreement import Disagreement, settled
 from perfdiff.analysis.verdicts.wholeruns import whole_runs
@@ -43,7 +44,7 @@ def program(effect: float = 1.0, *, varied: bool = False) -> tuple[Made, ...]:
 
 
 def compared(world: World, experiment: Experiment | None = None) -> Findings:
-    return analysis.analyse(experiment or world.experiment(), world.samples, CompareConfig())
+    return analyse(experiment or world.experiment(), world.samples, CompareConfig())
 
 
 def work(found: Findings) -> FunctionFinding:
@@ -218,7 +219,7 @@ def test_guilty_functions_are_numbered_from_one_where_machines_leave_the_first_o
 def test_a_look_gives_the_verdicts_of_the_end() -> None:
     for hosts in (THREE, on({"work": 1.4}, {}, {}), on({"work": 1.4}, {}, {"work": 0.7})):
         world = World(program(), runs=18, hosts=hosts)
-        looked = analysis.look(world.experiment(), world.samples, CompareConfig())
+        looked = look(world.experiment(), world.samples, CompareConfig())
         assert work(looked).verdict is work(compared(world)).verdict
 
 
@@ -252,7 +253,7 @@ def fleet(count: int, *, one_kind: float = 1.0, loses: Mapping[int, Mapping[Side
 def of_fleet(hosts: tuple[Host, ...], effect: float = 1.0) -> Findings:
     world = World(program(effect, varied=True), sizes=(1000,), runs=2 * len(hosts), hosts=hosts, kept=40, noise=Noise(run=0.05))
     tables = [table for function in (1, 2, 3) for side in Side if (table := world.samples(function, side)) is not None]
-    return analysis.analyse(world.experiment(), TablesInMemory(tables), CompareConfig())
+    return analyse(world.experiment(), TablesInMemory(tables), CompareConfig())
 
 
 def test_many_hosts_are_told_by_kind_and_count_as_one_draw_each() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 import findings as made
 from experiments import HEAD, Made, World
-from perfdiff import analysis
 from perfdiff.analysis.acceptances import Acceptance
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.telling.minimal import cheapest
 from perfdiff.config import CompareConfig
@@ -84,7 +84,7 @@ def analysed(sizes: tuple[float, ...]) -> Findings:
         return np.asarray(1_000 * n + (n**2 if side is HEAD else 0 * n))
 
     world = World((Made("slow", cost, Change.CHANGED, calls=lambda side, n: {"": 20}),), sizes=sizes, runs=10)
-    return analysis.analyse(world.experiment(), world.samples, CompareConfig())
+    return analyse(world.experiment(), world.samples, CompareConfig())
 
 
 def test_the_analysis_tells_the_ratio_at_each_point() -> None:

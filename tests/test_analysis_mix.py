@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from experiments import Made, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.compare.mix import Tables
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Change, Feature, Floats, Origin, SampleTable, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Change, Feature, Origin, SampleTable, Side
 
 
 def table(side: Side, columns: dict[str, Floats]) -> SampleTable:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from experiments import BASE, Made, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side

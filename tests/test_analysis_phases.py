@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from experiments import BASE, HEAD, Columns, Made, World
-from perfdiff import analysis, units
+from perfdiff import units
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.annotations.annotating import annotate
 from perfdiff.analysis.compare import phases
 from perfdiff.analysis.compare.phases import with_phase, with_phase_as_learnt
@@ -39,7 +40,7 @@ def found(first: Mapping[Side, tuple[int, float]], *, slower: float = 1.0) -> Fu
         first=first,
     )
     world = World((made,), runs=10, kept=300)
-    (finding,) = analysis.analyse(world.experiment(), world.samples, CompareConfig()).functions
+    (finding,) = analyse(world.experiment(), world.samples, CompareConfig()).functions
     return finding
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.analysis.sums.repeats import by_repetitions, in_all_points, told_of_the_clock
-from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Note, Phase, Point, Run, Side
 from perfdiff.report.sentences.catalogue import noted
 
 MAIN, SETUP, STEP, PART = range(4)  # main calls setup once, and step until the time is over, which calls part twice

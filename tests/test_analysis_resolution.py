@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import BASE, HEAD, Columns, Made, Noise, World
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.compare.ratios import with_hidden
 from perfdiff.analysis.findings import Findings, Ratio, Verdict
 from perfdiff.analysis.sums.ledger import open_ledger
@@ -40,7 +40,7 @@ def findings(overhead: float, *, plain_is_slower: bool) -> Findings:
     world = World((Made("slow", cost, Change.CHANGED),), runs=10, plain=plain)
     experiment = world.experiment()
     runs = [replace(run, cpu_ns=(1 + overhead) * run.cpu_ns) if run.phase is Phase.TIMED else run for run in experiment.runs]
-    return analysis.analyse(replace(experiment, runs=tuple(runs)), world.samples, CompareConfig())
+    return analyse(replace(experiment, runs=tuple(runs)), world.samples, CompareConfig())
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_calls_that_move_between_recursive_functions_leave_no_doubt_of_what_beca
         sizes=(100, 300, 1000),
         runs=10,
     )
-    found = analysis.analyse(world.experiment(), world.samples, CompareConfig())
+    found = analyse(world.experiment(), world.samples, CompareConfig())
     assert [(each.info.name, each.rank) for each in found.functions if each.rank] == [("compare", 1)]
     assert found.verdict is Verdict.REGRESSION
     assert found.functions[0].causes[0].name != "deeper-recursion"
@@ -101,7 +101,7 @@ def test_what_probes_of_callees_leave_in_a_caller_is_no_cost_of_its_own() -> Non
         runs=10,
         rest_ns=1e5,
     )
-    found = analysis.analyse(world.experiment(), world.samples, CompareConfig())
+    found = analyse(world.experiment(), world.samples, CompareConfig())
     assert found.verdict is not Verdict.REGRESSION, say(found.sentence)
 
 
@@ -122,7 +122,7 @@ def of_two_kinds(seed: int) -> tuple[Ratio, float]:
         thin = table.rows(np.sort(np.concatenate(kept)))
         return replace(thin, weight=np.full(len(thin), 40.0))
 
-    (found,) = analysis.analyse(world.experiment(), few, CompareConfig()).functions
+    (found,) = analyse(world.experiment(), few, CompareConfig()).functions
     assert found.verdict is Verdict.REGRESSION
     ratio = found.metrics["self_ns"].ratio
     assert ratio is not None

@@ -11,7 +11,8 @@ from perfdiff.analysis.compare.shift import describe
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.fitting import fit, refit
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import SampleTable
 from sampled import table
 
 SIZES = np.repeat([40.0, 60.0, 80.0, 120.0], 10)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from experiments import BASE, HEAD, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.compare.levels import TRIMMED, levels, lines
 from perfdiff.analysis.findings import Findings, Rung, Verdict
 from perfdiff.analysis.stats.inference import clear_shift, clear_shifts, contrast, contrasts, false_discovery, noise_floor

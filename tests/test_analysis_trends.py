@@ -12,8 +12,9 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.features import with_calls
 from perfdiff.analysis.trends.findings import GrowthDifference, GrowthDifferenceKind, TrendFindings
 from perfdiff.analysis.trends.trending import analyse
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Place, PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Floats, Point, Revision, Side
+from perfdiff.records.schema import Point, Revision, Side
 
 N = np.array([100.0, 200.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0])
 Line = tuple[str, str, Callable[[Floats], Floats]]  # function, text, count over n

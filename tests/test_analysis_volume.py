@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments import BASE, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side

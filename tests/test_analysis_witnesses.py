@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from experiments import HEAD, Columns, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, FunctionFinding, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Experiment, Phase, Side

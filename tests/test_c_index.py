@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import signal
 from collections.abc import Callable
 from dataclasses import replace
@@ -795,6 +796,28 @@ def test_atomic_operations_of_c_are_read_whole_and_calls_within_them_are_seen(tm
     indexed = program(tmp_path, {"a.c": text})
     assert indexed.problems == ()
     assert callees(indexed, "work") == {"amount"}
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="x86's intrinsics")
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+@pytest.mark.parametrize("name", ["a.c", "a.cpp"])
+def test_intrinsics_of_gcc_are_read_whole_and_calls_within_them_are_seen(name: str, level: str, tmp_path: Path) -> None:
+    text = """
+        #include <immintrin.h>
+        static int first(const void *bytes) { return *(const unsigned char *)bytes; }
+        int work(const void *bytes) {
+            __m128i lanes = _mm_set1_epi32(first(bytes));
+            _mm_prefetch((const char *)bytes, _MM_HINT_T0);
+            return _mm_cvtsi128_si32(_mm_shuffle_epi32(_mm_slli_si128(lanes, 4), 0x1b));
+        }
+        #ifdef __OPTIMIZE__
+        int optimised(void) { return 1; }
+        #endif
+    """
+    indexed = program(tmp_path, {name: text}, [level])
+    assert indexed.problems == ()
+    assert callees(indexed, "work") == {"first"}
+    assert ("optimised" in {function.name for function in indexed.functions.values()}) is (level == "-O2")
 
 
 def test_a_text_whose_beginning_and_name_are_macros_is_one_function(tmp_path: Path) -> None:

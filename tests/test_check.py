@@ -22,7 +22,8 @@ from perfdiff.analysis.series import Standing
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.language import parse, parse_all, print_annotation
-from perfdiff.records.schema import Floats, Ints, Point, SampleTable
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Point, SampleTable
 from perfdiff.report.sentences.catalogue import say
 from sampled import table
 from test_annotate import linear, logs, perfdiff

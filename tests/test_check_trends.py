@@ -23,8 +23,9 @@ from perfdiff.analysis.trends.findings import TrendFindings
 from perfdiff.analysis.trends.trending import analyse
 from perfdiff.config import CompareConfig
 from perfdiff.errors import UsageError
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Place, PlaceExperiment
-from perfdiff.records.schema import Floats, Revision, Side
+from perfdiff.records.schema import Revision, Side
 from perfdiff.report import check as report
 from perfdiff.report.sentences.catalogue import say
 from perfdiff.report.trends.clean import clean

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from perfdiff.build import compilers
-from perfdiff.build.builder import compiler_identity
 from perfdiff.collect.hosts import machine
 
 
@@ -44,7 +43,7 @@ def test_a_build_takes_the_compiler_that_the_environment_names(tmp_path: Path, g
     assert found == (tmp_path / taken if taken else None)
     assert machine.environment(environment).compiler == (f"{taken} 7.1" if taken else "none found")
     if found:
-        assert f"{found} {taken} 7.1\nmore\n" in compiler_identity(environment)
+        assert f"{found} {taken} 7.1\nmore\n" in compilers.identity(environment)
 
 
 def test_a_compiler_that_does_not_answer_is_told_by_its_path(tmp_path: Path) -> None:

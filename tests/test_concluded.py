@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from experiments import BASE, Made, World
-from perfdiff import analysis, concluded
+from perfdiff import concluded
+from perfdiff.analysis import analysis
 from perfdiff.analysis.findings import Findings
 from perfdiff.concluded import StoredFindings
 from perfdiff.config import CompareConfig

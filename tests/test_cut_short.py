@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 import runtimes
-from perfdiff import analysis, pipeline
+from perfdiff import pipeline
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Rung, Verdict
 from perfdiff.collect.execution.executor import Command, Execution
 from perfdiff.config import CompareConfig
@@ -137,7 +138,7 @@ def test_points_that_were_not_run_leave_good_news_open(sums: Request) -> None:
     (unrun,) = {point.id for point in experiment.points} - {run.point for run in experiment.runs}
     labels = {point.id: point.label for point in experiment.points}
     pairs = [replace(run, id=number, block=block) for block in range(40) for number, run in enumerate(experiment.runs, 2 * block)]
-    findings = analysis.analyse(replace(experiment, runs=tuple(pairs)), nothing, CompareConfig())
+    findings = analyse(replace(experiment, runs=tuple(pairs)), nothing, CompareConfig())
     assert findings.verdict is Verdict.INCONCLUSIVE
     assert f"there was no time for runs at {labels[unrun]}" in say(findings.sentence)
 

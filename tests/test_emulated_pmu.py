@@ -16,7 +16,7 @@ import pytest
 
 import emulated_machine
 from emulated_machine import Job
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.hosts import machine

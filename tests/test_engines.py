@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from experiments import Columns, Made, World, same
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.counts.anomaly import find_all
 from perfdiff.config import CompareConfig
 from perfdiff.engines import tables
@@ -67,7 +67,7 @@ def _cost(factor: float, side: Side, inputs: Columns) -> np.ndarray:
 
 def concluded(folder: Path, engine: Engine) -> str:
     found = recorded.load(folder)
-    findings = analysis.analyse(found.experiment, found.samples, CONFIG, engine=engine)
+    findings = analyse(found.experiment, found.samples, CONFIG, engine=engine)
     return json.dumps(codec.encode(replace(findings, stages={})), default=float, sort_keys=True)
 
 

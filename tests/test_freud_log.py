@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perfdiff.errors import RecordingError, UsageError
+from perfdiff.errors import DamageError, RecordingError, UsageError
 from perfdiff.records import freud_log
-from perfdiff.records.freud_blocks import MOST_COLUMNS, Block, LogDamageError, decode, encode, freud_name
+from perfdiff.records.freud_blocks import MOST_COLUMNS, Block, decode, encode, freud_name
 from perfdiff.records.schema import Branch, Feature, Origin, SampleTable, Side
 
 METRICS = ("wall_ns", "alloc_bytes", "lock_wait_ns", "lock_hold_ns", "page_faults")
@@ -185,7 +185,7 @@ def survives(data: bytes) -> None:
     """Fail on anything but blocks that fit into the data, or damage within it."""
     try:
         calls = sum(len(block) for block in decode(data))
-    except LogDamageError as found:
+    except DamageError as found:
         offset, calls = found.offset, 0
     else:
         offset = 0
@@ -203,7 +203,7 @@ def test_a_log_that_claims_more_than_it_holds_takes_no_memory_for_it() -> None:
     )
     tracemalloc.start()
     for lie in lies:
-        with pytest.raises(LogDamageError):
+        with pytest.raises(DamageError):
             decode(lie)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()

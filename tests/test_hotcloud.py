@@ -14,7 +14,8 @@ from hypothesis.extra.numpy import arrays
 from perfdiff.analysis.annotations.selections import SelectionReason, side_by_side
 from perfdiff.models.correlation import MOST_CLUSTERS, CorrelationKind, clusters, select
 from perfdiff.models.fitting import fit
-from perfdiff.records.schema import Floats, Origin
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Origin
 from perfdiff.report import annotations, hotcloud
 from perfdiff.report.sentences.catalogue import say
 from sampled import noisy, strangers, table

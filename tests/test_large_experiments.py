@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from experiments import Columns, Made, World
-from perfdiff import analysis, cli
+from perfdiff import cli
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Verdict
 from perfdiff.condensing import condensed
 from perfdiff.config import CompareConfig
@@ -114,9 +115,9 @@ def test_the_calls_chosen_of_many_parts_stand_for_all_of_their_run(tmp_path: Pat
 
 def test_verdicts_on_chosen_calls_are_those_on_all_calls(tmp_path: Path) -> None:
     made = saved(tmp_path / "parts", kept=2000, part_rows=1500)
-    whole = analysis.analyse(made.experiment(), TablesInMemory(tables(made)), CONFIG)
+    whole = analyse(made.experiment(), TablesInMemory(tables(made)), CONFIG)
     found = condensed(tmp_path / "parts")
-    chosen = analysis.analyse(found.experiment, found.samples, CONFIG)
+    chosen = analyse(found.experiment, found.samples, CONFIG)
     verdicts = {each.info.id: each.verdict for each in whole.functions}
     assert (verdicts[1], verdicts[3]) == (Verdict.REGRESSION, Verdict.IMPROVEMENT)
     assert {each.info.id: each.verdict for each in chosen.functions} == verdicts

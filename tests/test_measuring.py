@@ -17,7 +17,7 @@ from perfdiff.analysis.findings import PointStanding, Rung, Verdict
 from perfdiff.cli import samples
 from perfdiff.collect.execution.executor import Command, Execution, ProcessExecutor
 from perfdiff.errors import DiskFilledError, RunFailedError, WorkloadError
-from perfdiff.measuring import calls, making, patience
+from perfdiff.measuring import calls, making, patience, surveytime
 from perfdiff.measuring import rounds as rounds_of_runs
 from perfdiff.measuring.wholepairs import MOST_CONFIRMING
 from perfdiff.progress import Silent
@@ -565,3 +565,22 @@ def test_texts_are_features_only_where_reading_them_takes_a_small_part_of_the_ru
     assert "strlen(at)" not in read["word"]
     (note,) = (note for note in map(noted, outcome.findings.notes) if note.slug == "texts-not-read")
     assert note.text.startswith("texts and files of `word` are not read")
+
+
+@pytest.mark.parametrize("thorough", [False, True])
+def test_a_survey_leaves_out_long_points_that_shorter_ones_stand_for_and_the_answer_stays(
+    sums: Request, monkeypatch: pytest.MonkeyPatch, thorough: bool
+) -> None:
+    """No time at all is left for it: the shortest point that tells is asked, and calls are timed at all points as ever."""
+    monkeypatch.setattr(surveytime, "LEAST_S", 0.0)
+    monkeypatch.setattr(surveytime, "MOST_PLAIN_RUNS", 0.0)
+    measure, counters = replace(sums.config.measure, thorough=thorough), replace(sums.config.counters, software=False)
+    asked = replace(sums, revisions=("base", "longer"), config=replace(sums.config, measure=measure, counters=counters))
+    outcome = pipeline.compare(asked, Silent(), executor=Slower())
+    assert outcome.findings.verdict is Verdict.REGRESSION
+    assert outcome.experiment is not None
+    timed = Counter(run.point for run in outcome.experiment.runs if run.phase is Phase.TIMED)
+    assert len(set(timed.values())) == 1
+    assert len(timed) == len(outcome.experiment.points)
+    left_out = [note.text for note in map(noted, outcome.findings.notes) if note.slug == "survey-bounded"]
+    assert [LARGEST in text for text in left_out] == ([] if thorough else [True])

@@ -18,8 +18,9 @@ from perfdiff.models.detectors.detector import DetectorKind, Training, threshold
 from perfdiff.models.detectors.kinds import learn
 from perfdiff.models.detectors.mahalanobis import shrunk_covariance
 from perfdiff.models.detectors.residuals import Expectation, ResidualScale, apart
+from perfdiff.records.arrays import Floats
 from perfdiff.records.metrics import included
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.schema import SampleTable
 from simulated_counts import PROGRAMS, Edit, Setting
 
 ROOT = Path(__file__).parent.parent

@@ -15,7 +15,8 @@ from perfdiff.models.fitting import fit, refit
 from perfdiff.models.forecast import cdf, interval
 from perfdiff.models.language import parse, print_annotation
 from perfdiff.models.observations import columns_of
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import SampleTable
 from sampled import noisy, strangers, table
 
 Cost = Callable[[np.random.Generator, Floats, int], Floats]

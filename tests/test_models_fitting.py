@@ -19,7 +19,8 @@ from perfdiff.models.manifest import growing
 from perfdiff.models.noise import MAX_TRIMMED, OUTLIER, estimate, no_outliers
 from perfdiff.models.observations import columns_of, observe
 from perfdiff.models.selection import MAX_FEATURES, Contest, ContestSetting, basis, select
-from perfdiff.records.schema import Floats, Origin, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Origin, SampleTable
 from sampled import noisy, strangers, table
 
 TRUTHS: dict[CostClass, Callable[[Floats], Floats]] = {

@@ -7,7 +7,7 @@ import pytest
 
 from perfdiff.models.annotation import Annotation, Condition, CostClass, Operator, Scope, Term
 from perfdiff.models.fitting import fit
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 from sampled import noisy, strangers, table
 
 N = 1000

@@ -14,7 +14,7 @@ from perfdiff.models.laws import laws
 from perfdiff.models.shift import cost_ratio, exponent_shift
 from perfdiff.models.trend import Law
 from perfdiff.models.trendlines import fit, fits, power_laws
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 SIZES = np.repeat(np.array([60.0, 200, 500, 1000, 2000, 4000]), 3)  # the paper's, without those that take minutes here
 DECADES = np.geomspace(60, 60000, 30).round()

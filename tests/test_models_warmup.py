@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from perfdiff.models.warmup import WarmUp, joined, warm_up
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import SampleTable
 from sampled import noisy, table
 
 RUNS, CALLS = 10, 400

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments import BASE, HEAD, Host, Made, World, same
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.errors import UsageError
@@ -49,7 +49,7 @@ def test_base_of_the_first_is_compared_with_head_of_the_second_by_name_and_param
     assert head is not None
     sizes = {point.id: point.parameters["n"] for point in both.experiment.points}
     np.testing.assert_array_equal(head.values[:, 0], [sizes[point] for point in head.point.tolist()])
-    findings = analysis.analyse(both.experiment, both.samples, CompareConfig())
+    findings = analyse(both.experiment, both.samples, CompareConfig())
     assert {each.info.name: each.verdict for each in findings.functions} == {"f": Verdict.REGRESSION, "g": Verdict.UNCHANGED}
     ratio = findings.functions[0].metrics["self_ns"].ratio
     assert ratio is not None
@@ -61,7 +61,7 @@ def test_what_a_machine_may_differ_by_from_day_to_day_is_no_regression(pace: flo
     """All that was recorded of head takes 12 % longer, changed or not, as was seen of one machine on two days."""
     head = Made("g", same(5000.0 * pace)), cost(10.0 * pace)
     both = paired(recorded(QUIET, cost(10.0), seed=1), recorded(*head, seed=2))
-    assert analysis.analyse(both.experiment, both.samples, CompareConfig()).verdict is verdict
+    assert analyse(both.experiment, both.samples, CompareConfig()).verdict is verdict
 
 
 def test_counts_of_recordings_made_apart_are_left_out_and_the_reader_is_told() -> None:
@@ -122,7 +122,7 @@ def test_runs_of_one_machine_in_both_recordings_are_of_one_machine() -> None:
     assert {run.machine for run in experiment.runs if run.side is BASE} == {0, 1}
     assert {run.machine for run in experiment.runs if run.side is HEAD} == {0, 1, 2}
     assert [note.slug for note in experiment.notes] == ["recorded-apart"]
-    found = analysis.analyse(experiment, paired(first, second).samples, CompareConfig())
+    found = analyse(experiment, paired(first, second).samples, CompareConfig())
     assert "machines-one-sided" in [note.slug for note in map(noted, found.notes)]
     ratio = next(each for each in found.functions if each.info.name == "f").metrics["self_ns"].ratio
     assert ratio is not None

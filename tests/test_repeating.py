@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import runtimes
+from perfdiff.build import linktime
 from perfdiff.build.builder import build_all
 from perfdiff.build.built import Built
 from perfdiff.build.cache import BuildCache
@@ -171,15 +172,14 @@ def compiled(built: Built, phase: Phase) -> dict[str, bytes]:
     """Return all objects, archives and programs of a tree, with its own name and that of its cache taken out.
 
     Debugging information is left away: gcc's tables of strings come in an order that hangs on the strings. Where lines are counted, code
-    alone is compared: gcc stamps counters by the time of day. Objects that the linker compiles are left out: their sections have names of
-    chance.
+    alone is compared: gcc stamps counters by the time of day.
     """
     key, cache = built.beside.name.encode(), built.beside.parent.parent.name.encode()
     contents = {}
     for path in sorted(built.tree.rglob("*")):
         if path.is_file() and not path.is_symlink() and ".git" not in path.parts:
             content = path.read_bytes()
-            if content.startswith((b"\x7fELF", b"!<arch>")) and b".gnu.lto_." not in content:
+            if content.startswith((b"\x7fELF", b"!<arch>")):
                 bare = built.beside / "bare"
                 only = ["-O", "binary", "-j", ".text"] if phase is Phase.PLACED else ["-D", "-g", "-R", ".note.gnu.build-id"]
                 if phase is Phase.PLACED and content.startswith(b"!<arch>"):
@@ -204,7 +204,6 @@ SYSTEMS = [
     pytest.param({"Makefile": OBJECTS}, "make CFLAGS=-O2 -j2", "prog", id="make"),
     pytest.param({"Makefile": LIBRARIES, "table.c": TABLE}, "make -j2", "prog.copy", id="libraries"),
     pytest.param({}, "gcc -O2 main.c twice.c same.c -o prog", "prog", id="one call"),
-    pytest.param({"Makefile": OBJECTS}, "make CC='gcc -flto' CFLAGS=-O2 -j2", "prog", id="link time"),
     pytest.param(
         {"Makefile": OBJECTS},
         "make CC=clang CFLAGS=-O1",
@@ -263,6 +262,59 @@ def test_a_variant_is_made_from_the_plain_build_and_is_what_its_own_build_would_
             files_of = [[str(command.file.relative_to(built.tree)) for command in built.commands] for built in (ours[side], theirs[side])]
             assert files_of[0] == files_of[1], phase
     assert (repeated.commands, afresh.commands) == (2, 10)
+
+
+LOGGING_GCC = """\
+#!/bin/sh
+case " $* " in *" -E "*) ;; *" -flto "*) ;; *" -c "*) echo "$*" >> "{log}" ;; esac
+exec {gcc} "$@"
+"""
+LINKED = pytest.mark.parametrize(
+    ("phase", "more", "linked"),
+    [
+        (Phase.SURVEY, {}, set()),
+        (Phase.TIMED, {"probed": frozenset({"twice.c"})}, {"twice.o"}),
+        (Phase.TIMED, {"probed": frozenset({"size.h"})}, {"main.o"}),
+        (Phase.COUNTED, {}, {"main.o", "twice.o", "same.o"}),
+        (Phase.PLACED, {"line_files": {"twice.c"}}, set()),
+        (Phase.PLACED, {}, set()),
+    ],
+)
+
+
+def linked_units(built: Built) -> set[str]:
+    """Return the objects that are left to the linker to be compiled."""
+    return {name for name in ("main.o", "twice.o", "same.o") if b".gnu.lto_" in (built.tree / name).read_bytes()}
+
+
+@LINKED
+def test_the_linker_optimises_what_is_counted_or_carries_probes_that_time(
+    builds: Builds, phase: Phase, more: dict[str, object], linked: set[str]
+) -> None:
+    pair = builds({"Makefile": OBJECTS}, "make CC='gcc -flto' CFLAGS=-O2 -j2")
+    assert linked_units(pair.plain[Side.HEAD]) == {"main.o", "twice.o", "same.o"}
+    built = pair.variant(phase, **more)[Side.HEAD]
+    assert (built.anew, printed(built.folder / "prog"), linked_units(built)) == ("", "42\n", linked)
+
+
+def test_units_that_stay_untouched_are_compiled_once_for_all_variants_of_both_sides(
+    builds: Builds, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, log = tmp_path / "bin", tmp_path / "compiled"
+    folder.mkdir()
+    (folder / "gcc").write_text(LOGGING_GCC.format(log=log, gcc=shutil.which("gcc")))
+    (folder / "gcc").chmod(0o755)
+    monkeypatch.setitem(ENVIRONMENT, "PATH", f"{folder}:{ENVIRONMENT['PATH']}")
+    pair = builds({"Makefile": OBJECTS}, "make CC='gcc -flto' CFLAGS=-O2")
+    for phase, more in [(Phase.SURVEY, {}), (Phase.TIMED, {"probed": frozenset({"twice.c"})}), (Phase.PLACED, {"line_files": {"twice.c"}})]:
+        assert pair.variant(phase, **more)[Side.BASE].anew == ""
+    sources = [word for line in log.read_text().splitlines() for word in line.split() if word.endswith(".c")]
+    assert {source: sources.count(source) for source in FILES if source.endswith(".c")} == {"main.c": 1, "twice.c": 4, "same.c": 1}
+
+
+@pytest.mark.parametrize("words", ["-flto -fno-lto", "-O2", "-flto -fsanitize=cfi", "-flto=thin -fwhole-program-vtables"])
+def test_what_the_linker_does_not_optimise_or_hangs_on_it_keeps_its_words(words: str) -> None:
+    assert not linktime.is_asked(words.split())
 
 
 @pytest.mark.parametrize(

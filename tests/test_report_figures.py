@@ -11,7 +11,7 @@ import pytest
 import findings as examples
 from contradictions import contradictions
 from experiments import BASE, HEAD, Columns, Made, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Cause, CauseFigure, Findings, FunctionFinding, Ratio, Verdict
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import Change, Side

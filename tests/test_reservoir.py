@@ -16,9 +16,10 @@ from hypothesis.extra import numpy as arrays
 
 import sampled
 from perfdiff.errors import RecordingError
+from perfdiff.records.arrays import Floats
 from perfdiff.records.exact import exact_sums, rounded, shares, whole
 from perfdiff.records.reservoir import ROWS, Reservoir, quota
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.schema import SampleTable
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 COSTS = arrays.arrays(np.float64, st.integers(0, 60), elements=FLOATS)

@@ -19,7 +19,7 @@ from hypothesis import given
 import findings as made
 import hostile_texts
 from experiments import HEAD, Made, World
-from perfdiff import analysis
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.claims import claim
 from perfdiff.analysis.findings import (
     Acceptance,
@@ -129,7 +129,7 @@ def analysed() -> Findings:
         return np.asarray(inputs["n"] * (3.0 if side is HEAD else 1.0))
 
     world = World((Made("slow", cost, Change.CHANGED), Made("same", lambda side, inputs: inputs["n"])))
-    return analysis.analyse(world.experiment(), world.samples, CompareConfig())
+    return analyse(world.experiment(), world.samples, CompareConfig())
 
 
 @pytest.fixture

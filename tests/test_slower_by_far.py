@@ -78,20 +78,23 @@ def plain_runs(seconds: dict[int, float]) -> list[Run]:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "far", "spared"),
+    ("seconds", "far", "untimed", "uncounted"),
     [
-        ((0.01, 0.02, 0.04, 0.08, 0.16), 3, []),  # all afforded
-        ((0.01, 0.02, 0.04, 0.5, 3.0), 3, [5]),
-        ((0.01, 0.02, 0.04, 0.5, 3.0), 5, []),  # where it shows is kept, however long it takes
-        ((1.0, 2.0, 4.0, 8.0, 16.0), 1, [4, 5]),  # three sizes tell how it grows
-        ((16.0, 8.0, 4.0, 2.0, 1.0), 4, [1, 2]),
+        ((0.01, 0.02, 0.04, 0.08, 0.16), 3, [], []),  # all afforded
+        ((0.01, 0.02, 0.04, 0.5, 3.0), 3, [5], [5]),
+        ((0.01, 0.02, 0.04, 0.5, 3.0), 5, [], []),  # where it shows is kept, however long it takes
+        ((1.0, 2.0, 4.0, 8.0, 16.0), 1, [3, 4, 5], [4, 5]),  # two sizes tell that it grows, three how
+        ((16.0, 8.0, 4.0, 2.0, 1.0), 4, [1, 2, 3], [1, 2]),
     ],
 )
-def test_long_points_are_not_needed_to_locate_what_shorter_ones_show(seconds: tuple[float, ...], far: int, spared: list[int]) -> None:
+def test_long_points_are_not_needed_to_locate_what_shorter_ones_show(
+    seconds: tuple[float, ...], far: int, untimed: list[int], uncounted: list[int]
+) -> None:
     points = [Point(number, "w", {"n": float(number)}, "") for number in range(1, 6)]
     runs = plain_runs({point.id: took_s for point, took_s in zip(points, seconds, strict=True)})
     ends = [SimpleNamespace(point=points[far - 1])]
-    assert [point.id for point in longruns.beyond_need(points, runs, ends, 5)] == spared
+    for sizes, spared in ((longruns.TIMED_SIZES, untimed), (longruns.COUNTED_SIZES, uncounted)):
+        assert [point.id for point in longruns.beyond_need(points, runs, ends, 5, sizes)] == spared
 
 
 def test_a_point_that_alone_calls_a_function_is_surveyed_as_ever() -> None:

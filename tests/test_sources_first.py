@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments import HEAD, Made, Noise, World, same
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import Findings, Verdict
 from perfdiff.cli.rehearsal import rehearsed
 from perfdiff.collect.choosing import folding

@@ -111,9 +111,7 @@ ALLOWED = {
     },
 }
 # What is known of languages without the code of their packs: all of the house may ask.
-OF_ALL_LANGUAGES = {
-    f"perfdiff.languages.{name}" for name in ("check", "frameworks", "holding", "installed", "kept_files", "listing", "traits")
-}
+OF_ALL_LANGUAGES = {f"perfdiff.languages.{name}" for name in ("check", "frameworks", "installed", "kept_files", "listing", "traits")}
 # The same within the analysis, besides the values that all of it writes and `policy`, the thresholds that decide.
 VALUES = {
     "findings",
@@ -156,6 +154,7 @@ COLLECT = {
 }
 # What measuring asks of the analysis, with the reason; of all else it has to know nothing.
 ASKED = {
+    "perfdiff.analysis.counts.work": "no call has to be timed where whole runs and the counts of all functions answer",
     "perfdiff.analysis.looks": "runs go on until the judge of the report can answer, and no others are to decide that",
     "perfdiff.analysis.verdicts.wholeruns": "the same of pairs of whole runs, which are judged by themselves while they are made",
     "perfdiff.analysis.verdicts.seldom": "how many runs good news needs, so that slow ones which are rare were met",

@@ -21,8 +21,8 @@ from perfdiff.languages.c.suites import named, plain
 from perfdiff.languages.c.suites.attempts import Attempts
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.listing import LISTED_TO, LONGEST_S
-from perfdiff.measuring import switching
-from perfdiff.measuring.switching import Fruitless
+from perfdiff.measuring import guesses
+from perfdiff.measuring.guesses import Fruitless
 from perfdiff.records.schema import Side
 from python_sources import write
 from test_suites_c import compiled
@@ -132,13 +132,13 @@ def test_what_takes_long_is_the_last_that_is_run(monkeypatch: pytest.MonkeyPatch
             raise NothingToRunError("nothing", switches=())
         return "bench", site
 
-    monkeypatch.setattr(switching, "with_benchmarks", nothing)
+    monkeypatch.setattr(guesses, "with_benchmarks", nothing)
     bench: Any = SimpleNamespace(request=SimpleNamespace(config=Config(BuildConfig(""), ())))
     site: Any = "site"
     left: Any = "nothing"
     error = NothingToRunError("nothing to run", switches=())
-    ready: Any = switching.with_options([Fruitless(bench, left, error), Fruitless(bench, site, error)])
+    ready: Any = guesses.with_options([Fruitless(bench, left, error), Fruitless(bench, site, error)])
     assert ready[1] == "site"
     assert asked == [True, True]
     with pytest.raises(MeasurementError, match="nothing to run"):
-        switching.with_options([Fruitless(bench, left, error)])
+        guesses.with_options([Fruitless(bench, left, error)])

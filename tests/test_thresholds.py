@@ -14,7 +14,7 @@ import pytest
 import findings as made
 from experiments import HEAD, Made, Noise, World, same
 from perfdiff import configuration
-from perfdiff.analysis import analyse
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.compare.compared import Comparison, StratumContrast
 from perfdiff.analysis.compare.judgement import Direction, judge
 from perfdiff.analysis.compare.ratios import as_ratio

@@ -12,8 +12,9 @@ from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.trends.findings import GrowthDifference, GrowthDifferenceKind, PlaceCluster, TrendFindings, Trends
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.trend import JointLaw, Law, TrendPrediction
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Instances, Place, PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Floats, Note, Point, Revision, Side
+from perfdiff.records.schema import Note, Point, Revision, Side
 
 BASE, HEAD = Side.BASE, Side.HEAD
 SIZES = (100, 200, 400, 700, 1_000, 2_000, 4_000, 7_000, 10_000)

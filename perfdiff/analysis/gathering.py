@@ -44,8 +44,9 @@ from perfdiff.analysis.verdicts.rules import Decision
 from perfdiff.analysis.verdicts.volume import repeating
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, whole_runs
 from perfdiff.config import CompareConfig
+from perfdiff.records.arrays import Floats
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Phase
+from perfdiff.records.schema import Experiment, FunctionInfo, Phase
 from perfdiff.records.testfiles import sources_first
 
 

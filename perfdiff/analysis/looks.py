@@ -1,16 +1,14 @@
-"""Looks while runs continue: the verdicts alone, whether more runs could change them, and whether counts answer without timed calls."""
+"""Looks while runs continue: the verdicts alone, and whether more runs could change them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from perfdiff.analysis.compare.shares import PRIMARY
 from perfdiff.analysis.compare.study import Decisive
-from perfdiff.analysis.counts.library import departures
-from perfdiff.analysis.counts.work import WorkDifference, is_same_work, work_of
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding, Verdict
 from perfdiff.analysis.gathering import (
     GatheredEvidence,
@@ -22,13 +20,12 @@ from perfdiff.analysis.gathering import (
     gathered,
     most_favourable,
 )
-from perfdiff.analysis.sums.ledger import Ledger, open_counts
+from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.levelling import LevelledExperiment, levelled
 from perfdiff.analysis.verdicts import settling
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.ruling import Ruling, rule
 from perfdiff.analysis.verdicts.settling import keeps_open, stands_alone
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.threads import one_thread
 from perfdiff.records.recorded import Samples
@@ -75,19 +72,28 @@ def glance(experiment: Experiment, samples: Samples, config: CompareConfig, firs
     return Glance(findings, None, looking.studied, settling.settled(findings, config))
 
 
-def answered(runs: WholeRuns, experiment: Experiment, config: CompareConfig) -> bool:
-    """Return whether whole runs and the exact counts of all points answer, so that no single call has to be timed."""
-    return settling.answered(runs, _work(experiment, len(experiment.points), config))
+@dataclass(slots=True)
+class Looking:
+    """Looks at the findings; what the last look showed holds until further runs are made."""
 
+    config: CompareConfig
+    _findings: Findings | None = None
+    _runs: int = 0  # that the findings are of
+    _open: int | None = None  # the function that kept runs going at the last look
 
-def does_same_work(experiment: Experiment, points: int, config: CompareConfig) -> bool:
-    """Return whether all functions have the same counts on both sides at that many points."""
-    return is_same_work(_work(experiment, points, config))
+    def is_settled(self, experiment: Experiment, samples: Samples) -> bool:
+        """Return whether more probed runs cannot change the answer; the look ends at the first function whose verdict they could change."""
+        seen = glance(experiment, samples, self.config, self._open)
+        self._open = seen.keeps_open
+        if seen.findings is not None:
+            self._findings, self._runs = seen.findings, len(experiment.runs)
+        return seen.are_settled
 
-
-def _work(experiment: Experiment, points: int, config: CompareConfig) -> WorkDifference | None:
-    """Return how the counts of an experiment differ, or None if fewer points were counted."""
-    return work_of(open_counts(experiment), points, departures(experiment, config))
+    def findings(self, experiment: Experiment, samples: Callable[[], Samples]) -> Findings:
+        """Return the findings so far, from the last look if no run was made since: a look at a large program takes seconds."""
+        if self._findings is None or self._runs != len(experiment.runs):
+            self._findings, self._runs = look(experiment, samples(), self.config), len(experiment.runs)
+        return self._findings
 
 
 class _Look:

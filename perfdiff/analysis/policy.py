@@ -46,6 +46,9 @@ class Policy:
     material: float = 0.01  # a difference counts where it is at least this share of what a whole run costs at some workload point
     most_work: float = 0.8  # of what changed functions execute more names one by that alone: four times as much as all others together
     followed: float = 0.1  # a caller that makes less than this part of a function's new calls is not followed further up
+    # Where whole runs are slower and nobody is guilty, runs need not prove a function slower, only tell it from others: that all of three
+    # runs of head take longer than all of three of base happens by chance in one of twenty.
+    locating_runs: int = 3  # of a side
     # Two suspects whose extra costs differ by less than this are ranked by how direct the evidence is.
     tie: float = 0.10
 

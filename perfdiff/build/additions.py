@@ -112,8 +112,10 @@ class Additions:
         self.links: list[str] = []
         self.uncounted: str | None = None
         is_clang = bool(self.probing or build.is_counted) and names_clang(compiler, path)
-        if self.probing:
-            aligned = _ALIGNED_CLANG if is_clang else _ALIGNED_GCC
+        aligned = _ALIGNED_CLANG if is_clang else _ALIGNED_GCC
+        if self.probing and not build.header:
+            self.probing = [*aligned]
+        elif self.probing:
             others = _STATIC_CLANG if is_clang else (*UNTRACKED_GCC, *(_SURVEYED_GCC if build.is_surveyed else ()))
             called = _CALLED if build.calls_probes else ()
             self.probing = [*(_LINES if build.is_counted else aligned), *called, *others, *self.probing]

@@ -104,7 +104,7 @@ def is_kept(request: BuildRequest, cache: BuildCache) -> bool:
 
 
 def _key(request: BuildRequest, cache: BuildCache) -> str:
-    return build_key(request, compiler_identity(build_environment(request.environment)), cache.root.absolute())
+    return build_key(request, compilers.identity(build_environment(request.environment)), cache.root.absolute())
 
 
 def verify(entry: Path) -> None:
@@ -211,11 +211,3 @@ def _run_together(jobs: Sequence[Job], ended: Callable[[Side], None]) -> Job | N
 
 class _ApartError(Exception):
     """Builds were made at the same time that have to be made one by one."""
-
-
-def compiler_identity(environment: Mapping[str, str]) -> str:
-    """Return which compilers a build in this environment finds: their paths and what they say of their version; raise BuildError."""
-    if not compilers.on_path(environment):
-        raise BuildError("no C or C++ compiler was found on PATH; install gcc or clang", slug="no-compiler")
-    defaults = (compilers.chosen(environment, language=language) for language in compilers.LANGUAGES)
-    return "\n".join(f"{compiler.resolve()} {compilers.says(compiler, environment)}" for compiler in defaults if compiler)

@@ -21,13 +21,15 @@ _BARE = frozenset(("-nostdlib", "-nodefaultlibs", "-nostartfiles", "-nolibc"))
 _INCLUDE_DEPTH = 16  # response files in response files; deeper ones include themselves
 
 PLAIN, PROBED, SURVEYED, COUNTED = "plain", "probed", "surveyed", "counted"
-PLACED, PLACED_IN_THREADS = "placed", "placed in threads"
+PLACED, PLACED_IN_THREADS, UNTOUCHED = "placed", "placed in threads", "untouched"
+# What a call makes; a header is precompiled, and the assembler's is the text of `-S`.
+COMPILE, LINK, PARTIAL, ARCHIVE, HEADER, ASSEMBLER = "compile", "link", "partial", "archive", "header", "assembler"
 
 
 class Build:
     """What all compiler calls of a build share: `kind` is what it adds to them, `header` and `runtime` are empty in a plain one.
 
-    A placed one has no header.
+    A placed one has no header, nor has one of units that stay `untouched` in a variant.
     """
 
     def __init__(self, folder: str, tree: str, header: str, runtime: str, kind: str) -> None:

@@ -86,3 +86,11 @@ def says(compiler: Path, environment: Mapping[str, str]) -> str:
             slug="compiler-not-found",
         ) from error
     return answer.stdout
+
+
+def identity(environment: Mapping[str, str]) -> str:
+    """Return which compilers a build in this environment finds: their paths and what they say of their version; raise BuildError."""
+    if not on_path(environment):
+        raise BuildError("no C or C++ compiler was found on PATH; install gcc or clang", slug="no-compiler")
+    defaults = (chosen(environment, language=language) for language in LANGUAGES)
+    return "\n".join(f"{compiler.resolve()} {says(compiler, environment)}" for compiler in defaults if compiler)

@@ -8,8 +8,8 @@ import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from perfdiff.languages.holding import DRAFT, KEY, Holding
 from perfdiff.languages.installed import installed
+from perfdiff.languages.traits import DRAFT, KEY, Holding
 
 HOLDINGS: Mapping[str, Holding] = {
     "trees": Holding("builds", (KEY,), holds_folders=True, ageing=False),  # by their own locks

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from perfdiff import logs, processes, seals, temporary
-from perfdiff.build import compilers, fuzzing, repeatable, repeating, userhome
+from perfdiff.build import compilers, repeatable, repeating, userhome
 from perfdiff.build.cache import remove_folder
 from perfdiff.build.commands import read_compile_log
 from perfdiff.build.failures import read_failure
@@ -79,7 +79,7 @@ class Job:
         command, targets = self.request.config.command, self.request.fuzz_targets
         if not targets:
             return command
-        words = [sys.executable, "-P", "-m", fuzzing.__name__, str(self.masquerade.folder.absolute()), *targets]
+        words = [sys.executable, "-P", "-m", "perfdiff.build.fuzzing", str(self.masquerade.folder.absolute()), *targets]
         return f"( {command}\n) && {shlex.join(words)}"
 
     def failure(self, status: int | None) -> BuildError:
@@ -248,7 +248,19 @@ def _order(kind: FlagKind, plain: Plain, origin: Path, changed: tuple[str, ...])
         is_aligned=not is_placed,
         line_files=tuple(plain.line_files or ()),
         used=tuple(sorted(plain.used)),
+        optimised=_optimised_by_the_linker(kind, plain),
     )
+
+
+def _optimised_by_the_linker(kind: FlagKind, plain: Plain) -> tuple[str, ...] | None:
+    """Return the files whose units a variant leaves to the linker where the project does, None for all.
+
+    Counts are of the program as it is optimised, and compile all units in any case. Calls are timed where what either side has probes in is
+    optimised together. What is called, and which lines run, hangs on no optimisation.
+    """
+    if kind is FlagKind.COUNTED:
+        return None
+    return tuple(sorted(plain.probed)) if kind is FlagKind.PROBED else ()
 
 
 def name(request: BuildRequest) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import perfdiff
-from perfdiff.build.builder import compiler_identity
+from perfdiff.build import compilers
 from perfdiff.build.variants import build_environment
 from perfdiff.errors import BuildError
 from perfdiff.languages.kept_files import is_kept
@@ -50,7 +50,7 @@ def kind(cache: Path, environment: Mapping[str, str]) -> Kind:
         "cache folder": _digest([str(cache), str(cache.resolve())]),
         "processor": _digest([platform.machine(), *_processor()]),
         "system": _digest([platform.release(), *platform.libc_ver(), _text(_RELEASE)]),
-        "compilers": _digest([compiler_identity(build)]),
+        "compilers": _digest([compilers.identity(build)]),
         "programs": _digest(entry for folder in path for entry in _entries(folder or ".", below=False)),
         "headers": _digest(entry for folder in _HEADERS for entry in _entries(folder)),
         "libraries": _digest(entry for folder in _LIBRARIES for entry in _entries(folder, only=_LINKED)),

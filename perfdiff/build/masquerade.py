@@ -12,10 +12,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
 
-from perfdiff.build import additions, calls, compilers, compiling, made, placing, recording, reuse, wrapper
-from perfdiff.languages.c import driver
+import perfdiff
+from perfdiff.build import calls, compilers
 
 # Runs the wrapper in a bare interpreter, from the folder that stands first among its arguments.
 _START = """\
@@ -32,7 +31,9 @@ _LOOK = """\
 {{ printf 'in %s\\n' "$PWD"; printf '%s\\n' "$@"; readlink /proc/self/fd/0; }} >> {looks}-$$ 2> /dev/null
 exec {real} "$@"
 """
-_MODULES = (wrapper, driver, calls, compiling, additions, made, placing, recording, reuse)
+# The wrapper, and what it imports.
+_BUILD = (f"build/{name}" for name in ("wrapper", "calls", "compiling", "additions", "made", "placing", "recording", "reuse"))
+_MODULES = (*_BUILD, "languages/c/driver")
 
 
 class FlagKind(StrEnum):
@@ -50,13 +51,15 @@ class Plain:
     """The plain builds, whose objects serve where nothing is added to a unit: the masquerade's folders of this side's and the other's.
 
     Where there is no `other`, all units are compiled. `line_files` are the names of the files whose lines a placed build counts, None for
-    all. `used` are the files of this side's tree that runs use of all that was built, none where that is not known.
+    all. `used` are the files of this side's tree that runs use of all that was built, none where that is not known. `probed` are the files
+    of either side that carry probes.
     """
 
     folder: Path
     other: Path | None
     line_files: Collection[str] | None = None
     used: frozenset[str] = frozenset()
+    probed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +134,10 @@ def set_up_masquerade(  # noqa: PLR0913, PLR0917 (what a build is made in, and o
         _write_plain(folder, flags.plain.folder, flags.plain.other, flags.plain.line_files)
     for module in _MODULES:
         _lay_out(module, folder)
-    added = [flags.header or "", flags.runtime, flags.kind] if flags else ["", "", calls.PLAIN]
+    added = (str(flags.header or ""), str(flags.runtime), flags.kind) if flags else ("", "", calls.PLAIN)
     for name in (*compilers.on_path(environment), *compilers.archivers_on_path(environment)):
-        words = [sys.executable, "-I", "-S", "-c", _START, name, folder, tree.resolve(), *added]
         stand_in = stand_ins / name
-        stand_in.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(str(word) for word in words)} "$@"\n'))
+        stand_in.write_bytes(os.fsencode(f'#!/bin/sh\nexec {shlex.join(_standing_in(name, folder, tree, *added))} "$@"\n'))
         stand_in.chmod(0o755)
     for name in _READERS:
         if real := shutil.which(name, path=environment.get("PATH", os.defpath)):
@@ -146,18 +148,27 @@ def set_up_masquerade(  # noqa: PLR0913, PLR0917 (what a build is made in, and o
     return Masquerade(folder, {**environment, **chosen, "PATH": path})
 
 
+def untouched(name: str, folder: Path, tree: Path) -> list[str]:
+    """Return the words that stand in for a compiler where a unit of a variant is compiled with nothing but an alignment added to it."""
+    return _standing_in(name, folder, tree, "", "", calls.UNTOUCHED)
+
+
+def _standing_in(name: str, folder: Path, tree: Path, *added: str) -> list[str]:
+    return [sys.executable, "-I", "-S", "-c", _START, name, str(folder), str(tree.resolve()), *added]
+
+
 def _write_plain(folder: Path, plain: Path, other: Path, line_files: Collection[str] | None) -> None:
     (folder / "plain").write_bytes(os.fsencode(f"{plain.resolve()}\n{other.resolve()}\n"))
     if line_files is not None:
         (folder / "line-files").write_bytes(os.fsencode("\n".join(sorted(line_files))))
 
 
-def _lay_out(module: ModuleType, folder: Path) -> None:
+def _lay_out(module: str, folder: Path) -> None:
     """Write a module as a `.pyc` file (PEP 552) that is never checked against its source; `py_compile` writes a part to a full disk."""
-    assert module.__file__ is not None
-    compiled = (folder / module.__name__.replace(".", "/")).with_suffix(".pyc")
+    source = Path(perfdiff.__file__).parent / f"{module}.py"
+    compiled = folder / "perfdiff" / f"{module}.pyc"
     compiled.parent.mkdir(parents=True, exist_ok=True)
-    code = compile(Path(module.__file__).read_bytes(), module.__file__, "exec", dont_inherit=True)
+    code = compile(source.read_bytes(), str(source), "exec", dont_inherit=True)
     unchecked_digest = (0b01).to_bytes(4, "little") + bytes(8)
     compiled.write_bytes(importlib.util.MAGIC_NUMBER + unchecked_digest + marshal.dumps(code))
 

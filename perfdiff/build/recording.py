@@ -9,11 +9,9 @@ import os
 import time
 import zlib
 
-from perfdiff.build.calls import Build, ParsedCall, expand, tries_tools_out
+from perfdiff.build.calls import ARCHIVE, ASSEMBLER, COMPILE, HEADER, LINK, PARTIAL, Build, ParsedCall, expand, tries_tools_out
 from perfdiff.build.compiling import start, wait
 
-COMPILE, LINK, PARTIAL, ARCHIVE = "compile", "link", "partial", "archive"
-HEADER, ASSEMBLER = "header", "assembler"  # a precompiled header, and the text of `-S`
 _LINKING_VARIABLES = ("LD_RUN_PATH", "LIBRARY_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX")  # what decides a link beside its arguments
 _OF_THE_CALLER = frozenset(("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKE_TERMOUT", "MAKE_TERMERR", "OLDPWD", "SHLVL", "_"))
 _PIECE = 1 << 20  # bytes read at once

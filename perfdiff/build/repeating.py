@@ -17,10 +17,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from perfdiff import seals, temporary
+from perfdiff.build import linktime
 from perfdiff.build.files import files
 from perfdiff.build.linker import quoted
+from perfdiff.build.masquerade import untouched
 from perfdiff.build.repeatable import BuildRecipe, UnrepeatableError, read_recipe
 from perfdiff.build.reuse import is_aligned, moved
 from perfdiff.build.steps import BuildStep
@@ -35,6 +38,7 @@ class RepeatOrder:
 
     `changed` are the files of the tree that are not as the plain build has them. Of units that serve as they are, the code `is_aligned`
     anew, and none has text of a file whose name ends in one of `line_files`. Where `used` names what runs use, nothing else is made again.
+    The linker optimises units that have text of `optimised` files, or all, where it does in the plain build.
     """
 
     plain: str
@@ -44,6 +48,7 @@ class RepeatOrder:
     is_aligned: bool
     line_files: tuple[str, ...] = ()
     used: tuple[str, ...] = ()
+    optimised: tuple[str, ...] | None = None
 
 
 def origin_of(plain: Path) -> Path:
@@ -88,8 +93,9 @@ def write_order(folder: Path, order: RepeatOrder) -> None:
 
 def main(folder: Path) -> int:
     """Make the variant; return the exit status of the step that failed, or 0."""
-    content = json.loads((folder / ORDER).read_text(encoding="utf-8"))
-    order = RepeatOrder(**{**content, **{name: tuple(content[name]) for name in ("changed", "line_files", "used")}})
+    content: dict[str, Any] = json.loads((folder / ORDER).read_text(encoding="utf-8"))
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+    order = RepeatOrder(**fields)
     plain, tree = Path(order.plain), folder.parent / "source"
     recipe = read_recipe(plain, moved=_names(plain, tree))
     with temporary.folder() as room:
@@ -149,7 +155,17 @@ class _Repetition:
             return False
         if not (Path(self.order.other) / "objects" / step.text).exists():
             return False
-        return not any(file in self.order.changed or file.endswith(self.order.line_files) for file in step.files)
+        return not self._is_changed(step)
+
+    def _is_changed(self, step: BuildStep) -> bool:
+        """Return whether something is added to a unit."""
+        return any(file in self.order.changed or file.endswith(self.order.line_files) for file in step.files)
+
+    def _stands_alone(self, step: BuildStep) -> bool:
+        """Return whether a unit is optimised by itself that the linker optimises with others in the plain build."""
+        if not step.is_compile or self.order.optimised is None or not linktime.is_asked(step.arguments):
+            return False
+        return bool(step.files) and set(self.order.optimised).isdisjoint(step.files)
 
     def _serves(self, step: BuildStep) -> bool:
         """Return whether the plain build's object could be put in place."""
@@ -173,14 +189,17 @@ class _Repetition:
         }
         for name in (name for name, value in step.changes.items() if value is None):
             environment.pop(name, None)
-        words = list(step.arguments)
+        stands_alone, compiler = self._stands_alone(step), [str(self.folder / "bin" / step.name)]
+        words = linktime.without(step.arguments) if stands_alone else list(step.arguments)
+        if stands_alone and self.order.other and not self._is_changed(step):
+            compiler = untouched(step.name, self.folder, self.tree)
         if sum(map(len, words)) > _LONGEST:
             response = self.room / step.record
             response.write_text("\n".join(map(quoted, words)), encoding="utf-8", errors="surrogateescape")
             words = [f"@{response}"]
         if not step.existed:
             step.output.unlink(missing_ok=True)
-        return subprocess.run([self.folder / "bin" / step.name, *words], cwd=step.directory, env=environment, check=False).returncode
+        return subprocess.run([*compiler, *words], cwd=step.directory, env=environment, check=False).returncode
 
     def _origin_of(self, path: Path) -> Path:
         return Path(self.order.origin) / path.relative_to(self.tree)

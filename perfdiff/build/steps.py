@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.build.recording import ARCHIVE, ASSEMBLER, COMPILE, HEADER, LINK
+from perfdiff.build.calls import ARCHIVE, ASSEMBLER, COMPILE, HEADER, LINK
 
 
 @dataclass(frozen=True, slots=True)

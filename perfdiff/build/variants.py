@@ -100,7 +100,8 @@ def keyed(environment: Mapping[str, str]) -> dict[str, str]:
 
 def _of_plain(plain: Plain) -> tuple[str, ...]:
     """Return what says which units of a variant are made anew beside the plain build's."""
-    return (*sorted(plain.line_files or ()), *(f"used: {name}" for name in sorted(plain.used)))
+    used, probed = ((f"{what}: {name}" for name in sorted(names)) for what, names in (("used", plain.used), ("probed", plain.probed)))
+    return (*sorted(plain.line_files or ()), *used, *probed)
 
 
 def build_key(request: BuildRequest, compilers: str, cache: Path) -> str:

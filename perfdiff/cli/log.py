@@ -83,9 +83,9 @@ def log(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
                 recorded = recordings.recorded(wanted, project, overrides, progress)
                 progress.stage("annotating", None)
                 function_history = history_of(function, recorded.found, metrics, limits, recorded.relay)
-        from perfdiff.report import history, history_plot
+        from perfdiff.report import history, history_page, history_plot
 
-        output.deliver(history, history_plot, function_history, chosen, output_file, quiet=project.quiet)
+        output.deliver(history, history_plot, function_history, chosen, output_file, quiet=project.quiet, page=history_page)
 
 
 def _is_growth(metrics: Sequence[str]) -> bool:

@@ -91,10 +91,13 @@ def make_folder(folder: Path) -> None:
 
 
 def deliver(  # noqa: PLR0913 (what is told, by which modules, and where)
-    report: Any, picture: Any, value: Any, form: str, output: Path | None, *, quiet: bool, **more: Any
+    report: Any, picture: Any, value: Any, form: str, output: Path | None, *, quiet: bool, page: Any = None, **more: Any
 ) -> None:
-    """Write what modules of reports and pictures tell of a value, and say its answer."""
-    write(picture.draw(value, form) if form in _PICTURES else told(report, value, form, output, **more), output)
+    """Write what modules of reports, pictures and pages tell of a value, and say its answer."""
+    if form in _PICTURES:
+        write(picture.draw(value, form), output)
+    else:
+        write(page.render(value) if form == "html" else told(report, value, form, output, **more), output)
     tell(report.answer(value), output, quiet=quiet)
 
 
@@ -104,10 +107,6 @@ def told(report: Any, value: Any, form: str, output: Path | None, **more: Any) -
 
     if form == "json":
         return json_text(report.json_document(value, **more))
-    if form == "html":
-        from perfdiff.report import history_page
-
-        return history_page.render(value)
     return str(report.text(value, **more, width=width(output), colour=colour(output)))
 
 

@@ -68,10 +68,10 @@ def profile(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             profiles = _profiles(recorded, limits, progress)
             has_classes = chosen is options.Drawable.JSON or (chosen is options.Drawable.TEXT and len(recorded.found) == 1)
             classes = _classes(recorded.found, limits) if has_classes else {}
+        from perfdiff.report import history_page, profile_plot
         from perfdiff.report import profile as report
-        from perfdiff.report import profile_plot
 
-        output.deliver(report, profile_plot, profiles, chosen, output_file, quiet=project.quiet, classes=classes)
+        output.deliver(report, profile_plot, profiles, chosen, output_file, quiet=project.quiet, page=history_page, classes=classes)
 
 
 def _are_several(words: Sequence[str], directory: Path) -> bool:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.fuzzing.trials import CorpusEntry, PairedRun, PlaceComparison
-from perfdiff.records.schema import Floats, Ints, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Side
 
 _MORE = 1.25  # times as often as before: a step, and no matter of size alone
 

@@ -10,7 +10,7 @@ from perfdiff.models import trendlines
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.laws import power_in_words
 from perfdiff.models.trend import Law
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 REPETITIONS = "repetitions"
 

@@ -17,7 +17,8 @@ from perfdiff.fuzzing.families import InputFamily, Segment, joined
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.proposals import proposals
 from perfdiff.fuzzing.trials import CorpusEntry, Mishap, Oracle, PairedRun
-from perfdiff.records.schema import Ints, Side
+from perfdiff.records.arrays import Ints
+from perfdiff.records.schema import Side
 
 MOST_SHOWN = 3  # inputs that are reported, of functions of their own
 CONVINCING = 2.0  # times base's work: who has such an input looks for a worse one only while there are such

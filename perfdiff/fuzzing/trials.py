@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.fuzzing.families import InputFamily
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Floats, Ints, Side
+from perfdiff.records.schema import Side
 
 # CPU time tells of work that no line shows, such as a library's, where head takes this much longer than base: more than runs of one program
 # on one input differ by, and enough for the clock of a busy machine.

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from perfdiff.errors import RecordingError
+from perfdiff.records.arrays import Ints
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Ints
 
 FOLDER = "PERFDIFF_PLACES"  # tells what counts in a process where to
 HEAD = np.dtype([("magic", "S8"), ("places", "<u8"), ("flags", "<u8")])  # what every file begins with

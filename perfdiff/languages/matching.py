@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from perfdiff.languages.dialect import Dialect, Renames, is_renamed
 from perfdiff.languages.garbage import unsearched
 from perfdiff.languages.pairing import FunctionPair, pair
-from perfdiff.languages.protocol import FLAGS, Counterpart, Declaration, FunctionDefinition, Program
+from perfdiff.languages.protocol import Counterpart, Declaration, FunctionDefinition, Program
 from perfdiff.records.differences import ChangeReason, Entity, ReasonKind, depends_reason, function_entity, other_reason
 from perfdiff.records.schema import Change
 
+FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
 _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed"}
 
 

@@ -23,8 +23,9 @@ from perfdiff.languages.protocol import (
     Workplace,
 )
 from perfdiff.languages.tree_files import all_differing
+from perfdiff.records.arrays import Ints
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Ints, Note, Phase
+from perfdiff.records.schema import Note, Phase
 from perfdiff.records.uncompared import ComparisonGap
 
 

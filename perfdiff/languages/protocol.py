@@ -9,14 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from perfdiff.records.arrays import Ints
 from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Change, Ints, Note, Origin, Phase
+from perfdiff.records.schema import Change, Note, Origin, Phase
 from perfdiff.records.uncompared import ComparisonGap
-
-FLAGS = "flags:"  # begins the keys of declarations that are compile flags of a file
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfdiff.analysis import looks
+from perfdiff.analysis.counts.work import does_same_work
 from perfdiff.collect.choosing import census
 from perfdiff.collect.counts import counting
 from perfdiff.collect.counts.abreast import Abreast
@@ -133,7 +133,7 @@ class CountedRuns:
         called = counted.library.named(self.bench.packs.compiled)
         runs, counts = tuple(counted.runs), counted.assembly.totals()
         experiment = replace(before, functions=functions, runs=runs, counts=counts, library=called)
-        return looks.does_same_work(experiment, points, self.bench.request.config.compare)
+        return does_same_work(experiment, points, self.bench.request.config.compare)
 
     def _kept(self, counted: GatheredCounts, variant: Variant, site: Site) -> CountsOfRuns:
         compiled = self.bench.packs.compiled

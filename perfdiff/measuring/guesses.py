@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from perfdiff import units
+from perfdiff.build import options
 from perfdiff.config import Config
-from perfdiff.errors import BuildError, MeasurementError, WorkloadError
+from perfdiff.errors import BuildError, MeasurementError, NothingCompiledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.installed import installed
 from perfdiff.languages.tree_files import all_differing
@@ -16,10 +18,19 @@ from perfdiff.measuring.benchmarks import with_benchmarks
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.reaching import sought
 from perfdiff.measuring.site import Site
-from perfdiff.measuring.switching import Fruitless, reaching_with_options, with_options
+from perfdiff.measuring.switching import Switching
 from perfdiff.records.schema import Note
 
 _SHOWN = 3  # files in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Fruitless:
+    """A guess at what is run that gave nothing, and why; without a site where it could not be built."""
+
+    bench: Bench
+    site: Site | None
+    error: BuildError | WorkloadError
 
 
 def prepared(bench: Bench) -> tuple[Bench, Site]:
@@ -50,6 +61,47 @@ def prepared(bench: Bench) -> tuple[Bench, Site]:
         return chosen, replace(site, notes=(*site.notes, *notes))
     chosen, site = with_options(failures)
     return chosen, replace(site, notes=(*site.notes, *notes))
+
+
+def with_options(guesses: Sequence[Fruitless]) -> tuple[Bench, Site]:
+    """Return the bench of the first guess, with the cases of suites that are run, that has something to run when it is built with options.
+
+    If none has, what takes long is run. Raises MeasurementError where there is nothing of this either: what is told of the first guess.
+    """
+    errors: list[MeasurementError] = []
+    for guess in guesses:
+        if not isinstance(guess.error, NothingCompiledError | NothingToRunError):
+            errors.append(guess.error)
+            continue
+        switching = Switching(guess.bench, guess.error.switches)
+        for built_with, switched in switching.builds():
+            try:
+                return with_benchmarks(switched, site_of(switched, switched.workshop.plain()), built_with)
+            except NothingToRunError:
+                switching.failures.append(f"built with {built_with}, it has nothing to run either")
+        errors.append(switching.told(guess.error))
+    for guess in guesses:
+        if guess.site is not None and isinstance(guess.error, NothingToRunError):
+            with contextlib.suppress(NothingToRunError):
+                return with_benchmarks(guess.bench, guess.site, patient=True)
+    raise errors[0] from guesses[0].error
+
+
+def reaching_with_options(guess: Bench, chosen: Bench, site: Site) -> tuple[Bench, Site]:
+    """Return the bench of a guess with cases that reach the change where it is built with options, else what was `chosen` without them.
+
+    The first build that ends well is the only one: it has all of benchmarks and tests that can be built.
+    """
+    off = options.off_in([built.folder for built in site.plain.values()])
+    switching = Switching(guess, off, "nothing that was built reaches the change")
+    for built_with, switched in switching.builds():
+        with contextlib.suppress(NothingToRunError):
+            bench, of_options = with_benchmarks(switched, site_of(switched, switched.workshop.plain()), built_with)
+            if not of_options.is_idle:
+                return bench, of_options
+        text = f"built with {built_with}, no case reaches the change either"
+        return chosen, replace(site, notes=(*site.notes, Note("cases-chosen", text)))
+    return chosen, site
 
 
 def _site_of(bench: Bench, failed: Sequence[Bench]) -> Site:

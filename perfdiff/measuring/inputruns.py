@@ -21,8 +21,9 @@ from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, Wo
 from perfdiff.fuzzing import growth
 from perfdiff.fuzzing.families import InputFamily
 from perfdiff.fuzzing.trials import MishapKind, PairedRun, PlaceComparison
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.records.places import PlaceCounts, PlaceExperiment, merged
-from perfdiff.records.schema import Floats, Ints, Phase, Point, Revision, Side
+from perfdiff.records.schema import Phase, Point, Revision, Side
 from perfdiff.revisions.pins import PinnedPair
 
 _ANY_EXIT = tuple(range(126))  # of a program that may refuse an input; above are those of the shell, and of signals

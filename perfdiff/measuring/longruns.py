@@ -19,7 +19,8 @@ AFFORDED = 4.0
 # So many seconds may they take where head is slower by far: who knows that and waits for where does so for no longer than attention lasts
 # (Nielsen 1993, Usability Engineering, §5.5).
 WHERE_S = 10.0
-SIZES = 3  # of points that tell how a cost grows: so many of the shortest are kept
+TIMED_SIZES = 2  # of the shortest points tell that a cost grows: calls are timed there in several runs
+COUNTED_SIZES = 3  # tell how: counts, which are exact, are made there, and a third size is timed once
 _SHOWN = 3
 
 
@@ -34,15 +35,16 @@ def spared(points: Sequence[Point], runs: Sequence[Run], slower: Sequence[EndToE
     return tuple(point for point in points if point not in afforded)
 
 
-def beyond_need(points: Sequence[Point], runs: Sequence[Run], far: Sequence[EndToEnd], fewest: int) -> tuple[Point, ...]:
+def beyond_need(points: Sequence[Point], runs: Sequence[Run], far: Sequence[EndToEnd], fewest: int, sizes: int) -> tuple[Point, ...]:
     """Return the points, those with the longest runs, that are not needed to locate what makes head slower by `far` at shorter ones.
 
-    Those that locating affords within `WHERE_S` are kept, `SIZES` at least, and as many as hold a point where head is slower by far.
+    Those that locating affords within `WHERE_S` are kept, as many as `sizes` at least, and as many as hold a point where head is slower by
+    far.
     """
     ordered, telling = counting.shortest_first(points, runs), {end.point.id for end in far}
     first = next((place for place, point in enumerate(ordered) if point.id in telling), len(ordered))
     affordable = counting.affordable(points, runs, WHERE_S, len(Side), 1 + SURVEY_ROUNDS + fewest)
-    needed = ordered[: max(len(affordable), SIZES, first + 1)]
+    needed = ordered[: max(len(affordable), sizes, first + 1)]
     return tuple(point for point in points if point not in needed)
 
 

@@ -12,7 +12,7 @@ from perfdiff import processes
 from perfdiff.collect.runs import caveats
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.disturbance import Referee
-from perfdiff.collect.runs.schedule import Block, Made, Pair
+from perfdiff.collect.runs.schedule import Block, Made, Pair, PairSource
 from perfdiff.collect.runs.spread import LayoutSpread
 from perfdiff.measuring import variants
 from perfdiff.measuring.bench import Bench
@@ -20,23 +20,6 @@ from perfdiff.measuring.duets import APART, Duets
 from perfdiff.measuring.site import Recipe, Site, Variant
 from perfdiff.records.schema import Machine, Note, Run
 from perfdiff.statistics.pairs import next_look
-
-
-class PairSource(Protocol):
-    """Makes the pairs that it is given, on one machine or on several at the same time."""
-
-    @property
-    def count(self) -> int:
-        """Return how many machines make pairs."""
-        ...
-
-    def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
-        """Yield each pair of the blocks when it is made; raise WorkloadError or StoreError.
-
-        A block is asked for when a machine is free for it, so that what was yielded before may decide which, and whether there is any. Of
-        `planned` runs those that other work disturbed are made again.
-        """
-        ...
 
 
 class PairMaker(PairSource, Protocol):

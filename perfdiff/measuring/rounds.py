@@ -7,8 +7,9 @@ from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import processes, units
-from perfdiff.analysis import looks
+from perfdiff.analysis.counts.work import does_same_work
 from perfdiff.analysis.findings import EndToEnd, Findings, Verdict
+from perfdiff.analysis.looks import Looking
 from perfdiff.analysis.verdicts.requests import points_that_wait
 from perfdiff.collect.choosing import folding
 from perfdiff.collect.counts import counting
@@ -19,7 +20,6 @@ from perfdiff.measuring import coverage, executables, linecounts, longruns, unal
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.calls import FIRST_LOOK, TimedCalls
 from perfdiff.measuring.counts import CountedRuns, CountsOfRuns
-from perfdiff.measuring.looking import Looking
 from perfdiff.measuring.making import Makers, OwnMachine, PairMaker
 from perfdiff.measuring.outside import read_outside
 from perfdiff.measuring.site import Site
@@ -28,6 +28,7 @@ from perfdiff.measuring.uncompared import uncompared
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
+from perfdiff.records.recorded import TablesInMemory
 from perfdiff.records.schema import Experiment, Note, Phase, Point, Run, Side, Totals
 from perfdiff.records.uncompared import ComparisonGap
 
@@ -202,18 +203,25 @@ class Rounds:
     def choose(self) -> None:
         """Survey all functions, and choose those that are counted and timed."""
         points, plain = self.bench.points, [run for run in self.runs if run.phase is Phase.PLAIN]
-        far: tuple[EndToEnd, ...] = ()
+        far, slower = tuple[EndToEnd, ...](), frozenset[int]()
         if len(self.bench.sides) > 1 and not self.bench.request.wants_calls:
             limit_s = min(longruns.AFFORDED * self.budget_s, self.bench.request.deadline.left_s)
-            self._calls.long = longruns.spared(points, plain, self._pairs.judged(plain).slower, limit_s, FIRST_LOOK)
+            ends = self._pairs.judged(plain).slower
+            slower = frozenset(end.point.id for end in ends)
+            self._calls.long = longruns.spared(points, plain, ends, limit_s, FIRST_LOOK)
             far = self._pairs.slower_by_far(plain)
         self._require_time(FEWEST_TO_CHOOSE, "that choose functions and count them")
         afforded = [point for point in points if point not in self._calls.long]
-        places = SurveyPoints(afforded, longruns.beyond_need(afforded, plain, far, FIRST_LOOK) if far else ())
+        untimed, uncounted = (
+            longruns.beyond_need(afforded, plain, far, FIRST_LOOK, sizes) if far else ()
+            for sizes in (longruns.TIMED_SIZES, longruns.COUNTED_SIZES)
+        )
+        places = SurveyPoints(afforded, untimed, slower)
         self.site, timed_at = surveyed(self.bench, self.site, places, plain)
         self._calls.long = tuple(point for point in self.bench.points if point not in timed_at)
         self.notes += longruns.note(self._calls.long, plain)
-        self._telling = tuple(timed_at) if far else self.bench.points
+        telling = [point for point in afforded if point in timed_at or point not in uncounted]
+        self._telling = telling if far else self.bench.points
 
     def count(self) -> None:
         """Count the chosen functions."""
@@ -231,10 +239,10 @@ class Rounds:
         """
         if self.site.same_code or self.bench.request.wants_calls:
             return self.site.same_code
-        judged = self._pairs.judged(self.runs)
-        if not unaltered.has_changed(self.site):
-            return judged.are_as_fast
-        return looks.answered(judged, self.experiment(), self.bench.request.config.compare)
+        if not self._pairs.judged(self.runs).are_as_fast:
+            return False
+        experiment, config = self.experiment(), self.bench.request.config.compare
+        return not unaltered.has_changed(self.site) or does_same_work(experiment, len(experiment.points), config)
 
     def time_calls(self) -> None:
         """Run the builds with probes until the findings are settled, or the number of runs or the time is used up."""
@@ -242,7 +250,7 @@ class Rounds:
 
         def is_settled(runs: Sequence[Run]) -> bool:
             self.runs = [*before, *runs]
-            return self._looking.is_settled(self.experiment(), self._calls.assembly)
+            return self._looking.is_settled(self.experiment(), self._tables())
 
         self._require_time(FIRST_LOOK, "with probes")
         self._calls.make(variants.recipe(self.bench, self.site), self.budget_s, is_settled)
@@ -274,7 +282,10 @@ class Rounds:
 
     def _look(self) -> Findings:
         """Return the findings so far."""
-        return self._looking.findings(self.experiment(), self._calls.assembly)
+        return self._looking.findings(self.experiment(), self._tables)
+
+    def _tables(self) -> TablesInMemory:
+        return TablesInMemory(self._calls.assembly.tables())
 
     @property
     def ask_for_files(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +14,7 @@ from perfdiff.collect.choosing.rates import Rate
 from perfdiff.collect.choosing.subjects import Probes
 from perfdiff.collect.choosing.survey import Budget, Survey
 from perfdiff.collect.choosing.tally import Tally
+from perfdiff.collect.counts import counting
 from perfdiff.collect.counts.abreast import Abreast
 from perfdiff.collect.hosts import counters
 from perfdiff.collect.recordings import remarks
@@ -22,31 +24,38 @@ from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import SURVEY_ROUNDS
 from perfdiff.collect.runs.targets import Targets
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
-from perfdiff.measuring import coverage
+from perfdiff.measuring import coverage, surveytime
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.coverage import SurveyCoverage
 from perfdiff.measuring.site import Site
+from perfdiff.measuring.surveytime import SurveyTime
 from perfdiff.records import plan
-from perfdiff.records.schema import Floats, Note, Phase, Point, Run, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Note, Phase, Point, Run, Side
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyPoints:
-    """The points that the survey runs at; it only counts calls at those `spared` of them whose runs call nothing that others do not."""
+    """The points that the survey runs at; it only counts calls at those `spared` of them whose runs call nothing that others do not.
+
+    Those where head is `slower` tell most.
+    """
 
     points: Sequence[Point]
     spared: Sequence[Point] = ()
+    slower: Collection[int] = ()
 
     def timed(self, counted: Tally) -> list[Point]:
         """Return the points at which calls are timed, by what was counted at all."""
-        others = [point.id for point in self.points if point not in self.spared]
-        return [point for point in self.points if point.id in others or counted.calls_more(point.id, others)]
+        points = [point for point in self.points if point.id in counted.points]
+        others = [point.id for point in points if point not in self.spared]
+        return [point for point in points if point.id in others or counted.calls_more(point.id, others)]
 
 
 def surveyed(bench: Bench, site: Site, places: SurveyPoints, plain: Sequence[Run] = ()) -> tuple[Site, list[Point]]:
     """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes.
 
-    `plain` runs that were made before are not made again. Return the points at which calls were timed as well.
+    `plain` runs that were made before are not made again. Return the points at which calls were timed as well, or for which others stood.
     """
     config, subjects = bench.request.config, site.subjects
     events = counters.choose(config.counters)
@@ -98,36 +107,51 @@ def _survey(
 
     collector = bench.collector({**site.targets, **tallying})
     collector.sums_only = True
-    runs, counted = _tallied(bench, collector, probes, plain, places.points)
+    runs = _plain_runs(bench, collector, plain, places.points)
+    time = SurveyTime.of(places.points, counting.plain_s_by_point(places.points, runs, len(bench.sides)), places.slower)
+    if bench.request.wants_calls:
+        time = replace(time, limit_s=math.inf)
+    counted = _tallied(bench, collector, probes, runs, time)
     collector.sums_only = False
-    points = places.timed(counted)
+    asked, unsteady = places.timed(counted), counted.unsteady()
+    points = time.timed(asked, {point.id: SURVEY_ROUNDS if point.id in unsteady else 1 for point in asked})
+    untold = [point for point in places.points if point.id not in counted.points and point not in places.spared]
+    left_out = [point for point in (*asked, *untold) if point not in points]
     timed = Assembly(probes, {point.id: point for point in points}, surveying=True)
     runs = [run for run in runs if run.point in {point.id for point in points}]
-    runs += _timed(bench, collector, [(point, timing(counted, point.id)) for point in points], counted.unsteady(), timed)
+    runs += _timed(bench, collector, [(point, timing(counted, point.id)) for point in points], unsteady, timed)
     seen = survey.summarise(runs, timed.totals(), timed.edges(), timed.lengths(), _executions(timed))
     if len(bench.sides) > 1:
         reach.require_tree(collector.misplaced, seen.ran, site.subjects)
     coverage.require_calls(bench, seen.called, probes, built)
-    return seen, workshop.lost(built, probes), remarks.of_other_code(collector.told), points
+    notes = (*remarks.of_other_code(collector.told), *surveytime.note(left_out, time.limit_s))
+    return seen, workshop.lost(built, probes), notes, [*points, *left_out]
 
 
-def _tallied(bench: Bench, collector: Collector, probes: Probes, plain: Sequence[Run], points: Sequence[Point]) -> tuple[list[Run], Tally]:
-    """Run all `points` once with probes that only count calls; return the runs without probes, and what was counted.
-
-    `plain` runs tell the CPU time without probes: one is made where there are none.
-    """
-    seed, by_id = bench.request.config.compare.seed, {point.id: point for point in points}
-    before = {(run.point, run.side) for run in plain}
+def _plain_runs(bench: Bench, collector: Collector, plain: Sequence[Run], points: Sequence[Point]) -> list[Run]:
+    """Return the runs without probes at some points, which tell the CPU time without them: one is made where there are none."""
+    seed, ids, before = bench.request.config.compare.seed, {point.id for point in points}, {(run.point, run.side) for run in plain}
     missing = [slot for slot in schedule.plain_slots(points, seed, bench.sides) if (slot.point.id, slot.side) not in before]
-    slots = schedule.tally_slots(points, seed, bench.sides)
-    bench.progress.stage("surveying", len(missing) + len(slots) + len(points) * len(bench.sides) * SURVEY_ROUNDS)
-    assembly = Assembly(probes, by_id)
-    runs = [*(run for run in plain if run.point in by_id), *(run for run, _ in collector.collect(missing, bench.progress.advance))]
-    tallied = []
-    for run, recordings in Abreast(collector).collect(slots, runs, bench.progress.advance):
-        tallied.append(run)
-        assembly.add(run, recordings)
-    return runs, tally.counted([*runs, *tallied], assembly.totals(), assembly.edges())
+    bench.progress.stage("surveying", len(missing) + len(points) * len(bench.sides) * (1 + SURVEY_ROUNDS))
+    further = (run for run, _ in collector.collect(missing, bench.progress.advance))
+    return [*(run for run in plain if run.point in ids), *further]
+
+
+def _tallied(bench: Bench, collector: Collector, probes: Probes, runs: Sequence[Run], time: SurveyTime) -> Tally:
+    """Run points once with probes that only count calls, the shortest first, as far as there is time; return what was counted."""
+    assembly, abreast = Assembly(probes, {point.id: point for point in time.points}), Abreast(collector)
+    tallied: list[Run] = []
+    asked: list[Point] = []
+    for point in time.points:
+        if not time.may_tally(point, asked):
+            continue
+        slots = schedule.tally_slots([point], bench.request.config.compare.seed, bench.sides)
+        for run, recordings in abreast.collect(slots, runs, bench.progress.advance):
+            tallied.append(run)
+            assembly.add(run, recordings)
+        time.tallied(point, sum(run.took_ns for run in tallied[-len(slots) :]) / 1e9)
+        asked.append(point)
+    return tally.counted([*runs, *tallied], assembly.totals(), assembly.edges())
 
 
 def _timed(

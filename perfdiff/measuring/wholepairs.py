@@ -17,11 +17,10 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.seldom import runs_that_tell
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns, slower_by_far, whole_runs
 from perfdiff.collect.runs import schedule
-from perfdiff.collect.runs.schedule import Block
+from perfdiff.collect.runs.schedule import Block, PairSource
 from perfdiff.collect.runs.turns import Turns
 from perfdiff.config import BUDGETS
 from perfdiff.deadline import Deadline
-from perfdiff.measuring.making import PairSource
 from perfdiff.measuring.patience import Patience
 from perfdiff.progress import Progress
 from perfdiff.records.schema import Point, Run, Side

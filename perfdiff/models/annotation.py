@@ -9,7 +9,7 @@ from enum import StrEnum
 import numpy as np
 
 from perfdiff.models.distribution import Distribution, Normal
-from perfdiff.records.schema import Bools, Floats
+from perfdiff.records.arrays import Bools, Floats
 
 Factors = tuple[tuple[str, str], ...]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 ALPHA = 0.02  # the paper's: members of a cluster fit each other with R² > 1 - 4α(1 - α) = 0.92
 LEAST_SD = 10.0  # the paper's: counts that vary less hold little information

@@ -16,7 +16,8 @@ import numpy as np
 from perfdiff.models.annotation import Annotation, CostClass, Factors, Scope, Term
 from perfdiff.models.digits import rounded_coefficients, six_digits
 from perfdiff.models.observations import columns_of
-from perfdiff.records.schema import Floats, Ints, Origin, SampleTable
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Origin, SampleTable
 
 # "greater than some threshold": from here on the feature explains half of what the metric varies (0.7² = 0.49).
 LEAST_PCC = 0.7

@@ -6,7 +6,7 @@ import numpy as np
 
 from perfdiff.models.noise import NORMAL_MAD
 from perfdiff.models.relative import CostMatrix, even, products_of_powers
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 CURVED = "curved: a lower-order term or a logarithm"
 WAVES = "in waves around the law"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfdiff.models.distribution import DIGITS, Binomial, Distribution, Exponential, Normal
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 
 def six_digits(value: float) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 # Costs this near to a prediction agree with it: annotations carry six digits of every prediction.
 DIGITS = 1e-6

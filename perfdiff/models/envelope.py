@@ -11,7 +11,7 @@ from perfdiff.models.annotation import Factors, Trend
 from perfdiff.models.likelihood import is_skewed
 from perfdiff.models.observations import Observations
 from perfdiff.models.regression import Regime, Tolerance, decide
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.arrays import Floats, Ints
 
 # Calls are selected only if the regression on all of them explains less than half of what the cost varies,
 UNEXPLAINED = 0.5

@@ -22,8 +22,9 @@ from perfdiff.models.modes import members
 from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, matrix
 from perfdiff.models.selection import MARGIN, Basis, Contest
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.schema import SampleTable
 
 DRAWS = 20_000
 LEVEL = 0.95  # of intervals

@@ -19,8 +19,9 @@ from perfdiff.models.observations import Observations, observe
 from perfdiff.models.regression import EXACT, NOISY, Regime, Tolerance, fit_terms, left_out, matrix
 from perfdiff.models.scopes import Leaf, grow
 from perfdiff.models.threads import one_thread
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.metrics import METRICS, metric_of
-from perfdiff.records.schema import Bools, Feature, Floats, Ints, Origin, SampleTable
+from perfdiff.records.schema import Feature, Origin, SampleTable
 
 # Terms are chosen on at most this many rows, taken evenly over the sorted costs; coefficients are fitted on all.
 _SEARCHED = 2500

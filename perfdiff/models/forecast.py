@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff.models.annotation import Annotation, blocks, inputs, membership
 from perfdiff.models.distribution import Distribution
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 _HALVINGS = 60  # of the interval that holds a quantile: down to the last digit of a double
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff.models.annotation import LEAST_DIVISOR, PHASE, Annotation, CostClass, Factors, Term, product
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 Shape = tuple[str, ...]
 

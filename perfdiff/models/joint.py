@@ -10,7 +10,7 @@ import numpy as np
 from perfdiff.models.laws import CANDIDATES, FUNCTIONS, in_words, penalty
 from perfdiff.models.relative import CostMatrix, TermFit, even, sums_of_terms
 from perfdiff.models.trend import JointLaw
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 # Beyond the best law of one feature, another feature must lower BIC by this much: "very strong" evidence (Raftery 1995), since with many
 # features some tell a little by chance.

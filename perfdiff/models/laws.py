@@ -11,7 +11,7 @@ from perfdiff.models.annotation import CostClass
 from perfdiff.models.loglines import FEWEST_POINTS
 from perfdiff.models.relative import CostMatrix, TermFit, even, like_counts, products_of_powers, sums_of_terms
 from perfdiff.models.trend import far_values
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 Terms = tuple[str, ...]
 Described = tuple[CostClass, str]  # a law's class, and the law in words

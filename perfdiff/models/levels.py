@@ -15,8 +15,9 @@ from perfdiff.models.forecast import cdf
 from perfdiff.models.middle import median
 from perfdiff.models.noise import OUTLIER_RUN, OUTLIER_RUNS, robust_deviation
 from perfdiff.models.observations import columns_of
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
+from perfdiff.records.schema import SampleTable
 
 # Levels are looked for within this factor of the annotated cost; what lies beyond is as certain.
 LARGEST = math.log(1e6)

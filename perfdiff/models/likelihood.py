@@ -10,7 +10,7 @@ from perfdiff.models import noise
 from perfdiff.models.distribution import Binomial, Distribution, Exponential, Normal
 from perfdiff.models.middle import median, quantile, quantiles
 from perfdiff.models.selection import MARGIN
-from perfdiff.records.schema import Bools, Floats
+from perfdiff.records.arrays import Bools, Floats
 
 # Fewer calls say nothing of a distribution's shape.
 ENOUGH = 30

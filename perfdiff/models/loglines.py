@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 DRAWS = 1000  # the paper's
 # A line through three points leaves one residual; with fewer nothing tells how sure it is.

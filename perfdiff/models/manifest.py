@@ -13,7 +13,7 @@ import numpy as np
 
 from perfdiff.models.middle import median
 from perfdiff.models.observations import Observations
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 # What inputs have no part in, such as layout, moves a cost by some ten percent, rarely by half.
 MULTIPLE = 2.0

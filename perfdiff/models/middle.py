@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 
 def median(values: Floats) -> float:

@@ -10,7 +10,7 @@ from perfdiff.models.annotation import Factors, Scope
 from perfdiff.models.middle import median, quantiles
 from perfdiff.models.observations import Observations
 from perfdiff.models.regression import NOISY, Regime, decide, matrix
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 # The density between two modes must fall below this share of the lower one; a noisy constant, skewed or not, never does.
 VALLEY = 0.5

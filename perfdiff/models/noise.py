@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.models.middle import median, quantile
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 # Huber's constant: 95 % efficient under normal noise, and no row has more pull than one 1.345 standard deviations away.
 HUBER = 1.345

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Bools, Branch, Feature, Floats, Ints, Origin, SampleTable
+from perfdiff.records.arrays import Bools, Floats, Ints
+from perfdiff.records.schema import Branch, Feature, Origin, SampleTable
 
 # Features this strongly correlated cannot be told apart (methods: one class of twins). Values and ranks must agree, so that a single
 # huge call does not make twins of strangers.

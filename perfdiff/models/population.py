@@ -9,7 +9,8 @@ import numpy as np
 
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.observations import columns_of
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import SampleTable
 
 _BINS = 20  # each with as much of the cost, so that rare and dear inputs have bins of their own
 WAYS = 200  # to draw runs anew

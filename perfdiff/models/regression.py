@@ -27,7 +27,7 @@ from perfdiff.models.selection import (
     plainest,
     select,
 )
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.arrays import Floats, Ints
 
 # A feature that moves the cost by less than this over the whole range leaves it constant: twice the default smallest effect of
 # interest, since growth over a range is read off two ends. Counts are exact.

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff.models.loglines import ROUNDING_SD
 from perfdiff.models.noise import NORMAL_MAD
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 # Errors of logarithms follow Student's t with so few degrees of freedom, so that single points far off decide little (Lange, Little and
 # Taylor 1989 estimate 3 to 6 on real data with outliers).

@@ -14,7 +14,7 @@ from perfdiff.models.observations import Observations, ranks
 from perfdiff.models.regression import Regime, TermChoice, Tolerance, decide, matrix
 from perfdiff.models.selection import MARGIN, ContestSetting
 from perfdiff.models.warmup import LEAST_FACTOR
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 # A scope must take away this share of what the common regime leaves unexplained in it: modes that differ less than the noise are one.
 MATERIAL_SPLIT = 0.25

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfdiff.models.annotation import Factors, product
 from perfdiff.models.growth import BENT, INVERSE, Shape, cost_level, has_inverse, shapes_for
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 # A term must lower BIC by this much: odds of 150 to 1, "very strong" evidence (Raftery 1995), so that noise does not move the class.
 MARGIN = 10.0

@@ -9,7 +9,7 @@ import numpy as np
 from perfdiff.models.loglines import ROUNDING_SD, LineContrast, LogLines, exponential, sign_draws
 from perfdiff.models.trend import LEAST_SHIFT, Interval
 from perfdiff.models.trendlines import CONFIDENCE, power_laws
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 # A program has up to 30 costly clusters (the paper's largest), each of which is asked: together they may err in 5 % (Bonferroni).
 CLAIMED_AT = 1 - (1 - CONFIDENCE) / 30

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 VALUES = 50  # for equally many calls each
 FORMS = "Uniform(low, high), Norm(mean, deviation), LogNormal(median, deviation of the logarithm) or Exp(mean)"

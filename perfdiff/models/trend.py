@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.models.annotation import CostClass
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 Interval = tuple[float, float]
 

@@ -11,7 +11,7 @@ from perfdiff.models.diagnosis import diagnoses
 from perfdiff.models.laws import laws, power_in_words
 from perfdiff.models.loglines import ROUNDING_SD, LineContrast, LogLines, exponential, sign_draws
 from perfdiff.models.trend import Law, TrendPrediction, far_values
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 CONFIDENCE = 0.95
 TWO_PHASES = "two phases"

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import SampleTable
 
 # Calls that cost less than this many times the later ones are no phase of their own: caches and branch predictors that fill make as much.
 LEAST_FACTOR = 1.25

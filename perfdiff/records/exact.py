@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.arrays import Floats, Ints
 
 # Every float is a whole number of 2 to the power of minus 1074, the smallest one above 0.
 _BITS = 1074

@@ -15,7 +15,8 @@ from typing import NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.errors import DamageError
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 # Features, and branches, of one function: as many as Freud's own statistics take. They bound the tables made of a small file.
 MOST_COLUMNS = 512
@@ -30,14 +31,6 @@ _BRANCH = np.dtype([("id", "<u2"), ("outcomes", "<u4")])
 _COUNT = np.dtype("<u4")
 _LEAST_SAMPLE = _SAMPLE.itemsize + 2 * _COUNT.itemsize  # one without features, branches and children
 _METRICS = ("time", "memory", "lock holding time", "waiting time", "minor page faults", "major page faults")
-
-
-class LogDamageError(Exception):
-    """The byte at `offset` cannot be part of a log: the text says what was expected there, and what was found."""
-
-    def __init__(self, offset: int, says: str) -> None:
-        super().__init__(says)
-        self.offset = offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +71,9 @@ class _Layout:
 
 
 def decode(data: bytes) -> tuple[Block, ...]:
-    """Return the blocks of a log; raise LogDamageError at the first byte that cannot be."""
+    """Return the blocks of a log; raise DamageError at the first byte that cannot be."""
     if not data:
-        raise LogDamageError(0, "expected a function's name, found an empty file")
+        raise DamageError(0, "expected a function's name, found an empty file")
     blocks = []
     at = 0
     while at < len(data):
@@ -101,14 +94,14 @@ def _block(data: bytes, at: int) -> tuple[Block, int]:
     """Return the block that begins at a byte, and where it ends."""
     length = _number(data, at, "the length of a function's name")
     if not 0 < length <= len(data) - at - 4:
-        raise LogDamageError(at, f"expected the length of a function's name, found {length:,} with {len(data) - at - 4:,} bytes to come")
+        raise DamageError(at, f"expected the length of a function's name, found {length:,} with {len(data) - at - 4:,} bytes to come")
     function = _text(data[at + 4 : at + 4 + length])
     names, at = _names(data, at + 4 + length, "features")
     types, at = _names(data, at, "types")
     count = _number(data, at, "the number of samples")
     if count * _LEAST_SAMPLE > len(data) - at - 4:
         fit = (len(data) - at - 4) // _LEAST_SAMPLE
-        raise LogDamageError(at, f"expected the number of samples, at most {fit:,} of which fit into the rest of the file, found {count:,}")
+        raise DamageError(at, f"expected the number of samples, at most {fit:,} of which fit into the rest of the file, found {count:,}")
     layout, end = _layout(data, at + 4, count, len(names))
     heads = _gathered(data, _SAMPLE, layout.starts)[:, 0]
     metrics = heads["metrics"]
@@ -116,7 +109,7 @@ def _block(data: bytes, at: int) -> tuple[Block, int]:
     if len(wrong):
         row, column = wrong[0]
         offset = int(layout.starts[row]) + 4 + 8 * int(column)
-        raise LogDamageError(offset, f"expected the {_METRICS[column]} of sample {row + 1}, found {metrics[row, column]:,}")
+        raise DamageError(offset, f"expected the {_METRICS[column]} of sample {row + 1}, found {metrics[row, column]:,}")
     features, values, category, system = _features(data, layout.starts, heads["features"], names, types)
     branches, executed, taken = _branches(data, layout)
     parent, child = _children(data, layout.tails)
@@ -129,7 +122,7 @@ def _block(data: bytes, at: int) -> tuple[Block, int]:
 
 def _number(data: bytes, at: int, says: str) -> int:
     if at + 4 > len(data):
-        raise LogDamageError(at, f"expected {says} in 4 bytes, found the end of the file after {len(data) - at}")
+        raise DamageError(at, f"expected {says} in 4 bytes, found the end of the file after {len(data) - at}")
     return int(_U32.unpack_from(data, at)[0])
 
 
@@ -137,12 +130,12 @@ def _names(data: bytes, at: int, says: str) -> tuple[dict[int, str], int]:
     """Return names by the offsets they are referred to by, and where they end."""
     count = _number(data, at, f"the number of {says}")
     if count > MOST_COLUMNS:
-        raise LogDamageError(at, f"expected the number of {says}, {MOST_COLUMNS} at most, found {count:,}")
+        raise DamageError(at, f"expected the number of {says}, {MOST_COLUMNS} at most, found {count:,}")
     at += 4
     names = {}
     for number in range(1, count + 1):
         if at + 2 > len(data) or at + 2 + _U16.unpack_from(data, at)[0] > len(data):
-            raise LogDamageError(at, f"expected name {number} of {count} {says}, found the end of the file after {len(data) - at} bytes")
+            raise DamageError(at, f"expected name {number} of {count} {says}, found the end of the file after {len(data) - at} bytes")
         (length,) = _U16.unpack_from(data, at)
         names[at] = _text(data[at + 2 : at + 2 + length])
         at += 2 + length
@@ -186,10 +179,10 @@ def _layout(data: bytes, at: int, count: int, most_features: int) -> tuple[_Layo
 
 
 def _broken(data: bytes, starts: Sequence[int], most_features: int) -> NoReturn:
-    """Raise LogDamageError with the count that leads beyond the file: it is in the last sample that begins within."""
+    """Raise DamageError with the count that leads beyond the file: it is in the last sample that begins within."""
     sample, at = max((number, start) for number, start in enumerate(starts[-2:], start=max(len(starts) - 1, 1)) if start <= len(data))
     if at + _SAMPLE.itemsize > len(data):
-        raise LogDamageError(at, f"expected sample {sample}, found the end of the file after {len(data) - at} bytes")
+        raise DamageError(at, f"expected sample {sample}, found the end of the file after {len(data) - at} bytes")
     features = _number(data, at + 52, f"the number of features of sample {sample}")
     _check_count(data, at + 52, features, f"the number of features of sample {sample}", min(most_features, (len(data) - at - 56) // 24))
     at += 56 + 24 * features
@@ -203,12 +196,12 @@ def _broken(data: bytes, starts: Sequence[int], most_features: int) -> NoReturn:
         at += 6 + outcomes
     children = _number(data, at, f"the number of children of sample {sample}")
     _check_count(data, at, children, f"the number of children of sample {sample}", (len(data) - at - 4) // 4)
-    raise LogDamageError(at, f"expected a whole sample {sample}")
+    raise DamageError(at, f"expected a whole sample {sample}")
 
 
 def _check_count(data: bytes, at: int, count: int, says: str, most: int) -> None:
     if count > most:
-        raise LogDamageError(at, f"expected {says}, {max(most, 0):,} at most, found {count:,} with {len(data) - at - 4:,} bytes to come")
+        raise DamageError(at, f"expected {says}, {max(most, 0):,} at most, found {count:,} with {len(data) - at - 4:,} bytes to come")
 
 
 def _gathered(data: bytes, kind: np.dtype[np.void] | np.dtype[np.uint32], offsets: Ints, width: int = 1) -> npt.NDArray[np.void]:
@@ -251,7 +244,7 @@ def _places_of(wanted: npt.NDArray[np.uint64], ordered: npt.NDArray[np.uint64], 
     missing = np.flatnonzero(ordered[places] != wanted)
     if len(missing):
         first = missing[np.argmin(offsets[missing])]
-        raise LogDamageError(int(offsets[first]), f"expected {says}, found {wanted[first]:,}")
+        raise DamageError(int(offsets[first]), f"expected {says}, found {wanted[first]:,}")
     return places.astype(np.int64)
 
 
@@ -262,7 +255,7 @@ def _branches(data: bytes, layout: _Layout) -> tuple[tuple[int, ...], Floats, Fl
     ids, column = np.unique(records["id"], return_inverse=True)
     if len(ids) > MOST_COLUMNS:
         first = np.flatnonzero(column == MOST_COLUMNS)[0]
-        raise LogDamageError(int(layout.branches[first]), f"expected one of {MOST_COLUMNS} branches at most, found number {len(ids)}")
+        raise DamageError(int(layout.branches[first]), f"expected one of {MOST_COLUMNS} branches at most, found number {len(ids)}")
     cell, cells = layout.rows * len(ids) + column, count * len(ids)
     executed, taken = (np.bincount(cell, weights, cells).astype(np.float64) for weights in (records["outcomes"], layout.taken))
     return tuple(ids.tolist()), executed.reshape(count, len(ids)), taken.reshape(count, len(ids))

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from perfdiff.errors import RecordingError, UsageError
-from perfdiff.records.freud_blocks import Block, LogDamageError, decode, encode, freud_name
-from perfdiff.records.schema import Branch, Feature, Floats, Ints, Origin, SampleTable, Side
+from perfdiff.errors import DamageError, RecordingError, UsageError
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.freud_blocks import Block, decode, encode, freud_name
+from perfdiff.records.schema import Branch, Feature, Origin, SampleTable, Side
 
 RESOLUTION_NS = 1000.0
 LARGEST_BYTES = 4 * 2**30  # a log is held in memory as a whole
@@ -48,7 +49,7 @@ def read(path: Path, *, run: int = 0) -> FreudLog:
     """
     try:
         blocks = decode(_content(path))
-    except LogDamageError as damage:
+    except DamageError as damage:
         raise RecordingError(
             f"{path}: byte {damage.offset:,}: {damage}; copy the log again, record it anew, or leave it out", slug="log-damaged"
         ) from damage

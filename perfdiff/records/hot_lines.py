@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from perfdiff.records.recording_file import DamageError
+from perfdiff.errors import DamageError
 
 _LINE = struct.Struct("<6QII")
 _CORE = struct.Struct("<II3Q")

@@ -9,8 +9,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from perfdiff.errors import DamageError
 from perfdiff.records.hot_lines import CodeAddress
-from perfdiff.records.recording_file import DamageError
 
 _LASTING = struct.Struct("<II4Q")
 

@@ -10,23 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.errors import UsageError
+from perfdiff.records.arrays import Ints
 from perfdiff.records.differences import SkippedFunction, other_reason
 from perfdiff.records.recorded import RECORDED_APART, RecordedExperiment, Samples
-from perfdiff.records.schema import (
-    Change,
-    Edges,
-    Experiment,
-    FunctionInfo,
-    Ints,
-    Machine,
-    Note,
-    Point,
-    Run,
-    SampleTable,
-    Side,
-    Source,
-    Totals,
-)
+from perfdiff.records.schema import Change, Edges, Experiment, FunctionInfo, Machine, Note, Point, Run, SampleTable, Side, Source, Totals
 
 # The caches that a count depends on may differ from one recording to the other.
 COUNTS_APART = Note("counts-apart", "what the software PMU counted is left out: counts are compared within one comparison only")

@@ -22,7 +22,8 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import bounds, codec, tables
-from perfdiff.records.schema import Edges, Environment, Feature, Floats, Ints, Revision, SampleTable, Side, Totals
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Edges, Environment, Feature, Revision, SampleTable, Side, Totals
 
 SCHEMA = "perfdiff.part/1"
 FILE = "part.json"

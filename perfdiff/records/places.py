@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from perfdiff.records.schema import Floats, Ints, Note, Point, Revision, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Note, Point, Revision, Side
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,10 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import bounds, codec, tables
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Instances, Place, PlaceCounts
 from perfdiff.records.remote import Folder
-from perfdiff.records.schema import Floats, Note, Point
+from perfdiff.records.schema import Note, Point
 
 SCHEMA = "perfdiff.places/2"
 _DOCUMENT, _TABLE, _INSTANCES = "places.json", "places.parquet", "instances.parquet"

@@ -16,6 +16,7 @@ import numpy as np
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import parts, usual_inputs
+from perfdiff.records.arrays import Floats
 from perfdiff.records.differences import SkippedFunction, other_reason
 from perfdiff.records.fleet import FleetChoice, FleetPart, LeftOut, machine_key
 from perfdiff.records.parts import Numbers, Part, PartFunction
@@ -27,7 +28,6 @@ from perfdiff.records.schema import (
     Edges,
     Environment,
     Experiment,
-    Floats,
     FunctionInfo,
     Machine,
     Note,

@@ -14,8 +14,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from perfdiff.errors import RecordingError
+from perfdiff.errors import DamageError, RecordingError
 from perfdiff.records import bounds, hot_lines, lasting_blocks
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.hot_lines import HotLine
 from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.plan import Mode
@@ -27,7 +28,6 @@ from perfdiff.records.recording_file import (
     TIMED,
     Contents,
     CounterFlag,
-    DamageError,
     Flag,
     Header,
     decode,
@@ -35,7 +35,6 @@ from perfdiff.records.recording_file import (
     not_begun,
     totals_layout,
 )
-from perfdiff.records.schema import Bools, Floats, Ints
 from perfdiff.records.standing import RunningSums, since
 
 _ABSENT = np.uint64(2**64 - 1)

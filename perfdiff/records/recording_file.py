@@ -12,6 +12,7 @@ from enum import IntEnum, IntFlag
 import numpy as np
 import numpy.typing as npt
 
+from perfdiff.errors import DamageError
 from perfdiff.records.type_names import readable
 
 VERSION = 3
@@ -131,15 +132,6 @@ def totals_layout(counters: int) -> np.dtype[np.void]:
             ("counters", "<u8", (counters,)),
         ]
     )
-
-
-class DamageError(Exception):
-    """The byte at `offset` cannot be part of a recording of this version."""
-
-    def __init__(self, offset: int, says: str, slug: str = "recording-damaged") -> None:
-        super().__init__(says)
-        self.offset = offset
-        self.slug = slug
 
 
 def decode(data: bytes) -> tuple[Header, Contents]:

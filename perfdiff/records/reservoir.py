@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.exact import exact_sums, shares
-from perfdiff.records.schema import Bools, Feature, Floats, Ints, SampleTable
+from perfdiff.records.schema import Feature, SampleTable
 
 # Calls of one function and side that models learn from at most: coefficients change by less than runs differ with more.
 ROWS = 10_000

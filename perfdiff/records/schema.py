@@ -9,9 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-import numpy as np
-import numpy.typing as npt
-
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.endless import EndlessCase
@@ -20,10 +18,6 @@ from perfdiff.records.lasting import LastingMemory
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.uncompared import ComparisonGap
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 
 class Side(StrEnum):

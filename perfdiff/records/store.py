@@ -29,10 +29,11 @@ import numpy.typing as npt
 
 from perfdiff.errors import RecordingError
 from perfdiff.records import bounds, codec, placestore, tables
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import PlaceExperiment
 from perfdiff.records.remote import Folder
 from perfdiff.records.reservoir import joined
-from perfdiff.records.schema import Branch, Edges, Experiment, Feature, Floats, LibraryCalls, Revision, SampleTable, Side, Totals
+from perfdiff.records.schema import Branch, Edges, Experiment, Feature, LibraryCalls, Revision, SampleTable, Side, Totals
 
 T = TypeVar("T", Feature, Branch)
 

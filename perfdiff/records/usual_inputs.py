@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import SampleTable
 
 BINS = 32  # of a feature, of equally many calls
 FEATURES = 2  # that make cells together: those that tell most of the cost

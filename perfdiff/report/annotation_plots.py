@@ -14,7 +14,8 @@ import numpy as np
 from perfdiff import units
 from perfdiff.models.annotation import Annotation, Scope, blocks, membership, product
 from perfdiff.models.observations import Observations, observe
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import SampleTable
 from perfdiff.report import wording
 from perfdiff.report.picture import COLOURS, saved, style, ticks
 from perfdiff.report.plots import CURVE_POINTS, LINEAR_DECADES, MOST_POINTS, is_logarithmic, thinned

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff import units
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 from perfdiff.report.blocks import Plot, PlotSeries, RatioSpan
 
 _WANTED_TICKS = 5

@@ -12,7 +12,7 @@ import numpy as np
 from perfdiff.analysis.annotations.assertion import Assertion
 from perfdiff.analysis.annotations.sweep import Sweep
 from perfdiff.analysis.series import CheckedAssertions
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 from perfdiff.report import wording
 from perfdiff.report.picture import COLOURS, saved, style
 from perfdiff.report.printable import printable

@@ -10,7 +10,8 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.findings import Findings, FunctionFinding, MetricFinding
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Side
 from perfdiff.report import terminal, wording
 from perfdiff.report.blocks import Cell, Column, Items, Table
 from perfdiff.report.document import SampleLoader

@@ -16,7 +16,8 @@ import numpy as np
 from perfdiff import units
 from perfdiff.analysis.annotations.profiles import METRIC, Profiles
 from perfdiff.analysis.series import GROWTH, Cost, FunctionHistory
-from perfdiff.records.schema import Floats, Revision
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Revision
 from perfdiff.report import history, profile, wording
 from perfdiff.report.blocks import Items
 from perfdiff.report.page import asset, environment, policy

@@ -12,7 +12,8 @@ from perfdiff.analysis.findings import FunctionFinding, MetricFinding
 from perfdiff.models.annotation import Annotation, Condition
 from perfdiff.models.forecast import interval
 from perfdiff.models.observations import columns_of
-from perfdiff.records.schema import Bools, Feature, Floats, Ints, SampleTable, Side
+from perfdiff.records.arrays import Bools, Floats, Ints
+from perfdiff.records.schema import Feature, SampleTable, Side
 from perfdiff.report import wording
 from perfdiff.report.blocks import Band, Plot, PlotSeries, PlottedCalls
 from perfdiff.report.printable import printable, shortened

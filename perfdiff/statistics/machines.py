@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.arrays import Floats, Ints
 
 DIFFER = 0.99  # level of the F-test that finds few machines to differ; at 0.95, one slow-down in twenty was lost to chance
 MANY = 8  # machines from which on they are a sample of others, and more than anybody reads one by one

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.statistics import machines as levels
 
 # Below about ten pairs, intervals of runs' times miss the truth too often on a shared machine.

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfdiff.records.schema import Floats, Run
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Run
 from perfdiff.statistics.pairs import FEWEST_PAIRS, PairedDifference, paired_difference
 
 

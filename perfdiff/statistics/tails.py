@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 _UPPER_QUARTILE, _LOWER_QUARTILE = 75, 25
 

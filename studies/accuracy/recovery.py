@@ -15,7 +15,8 @@ import numpy as np
 from scipy.stats import binom
 
 from experiments import Columns, Made, Noise, World
-from perfdiff import analysis, pipeline
+from perfdiff import pipeline
+from perfdiff.analysis.analysis import analyse
 from perfdiff.analysis.findings import MetricFinding
 from perfdiff.config import CompareConfig
 from perfdiff.progress import Silent
@@ -108,7 +109,7 @@ def simulated(size: Size, counts: Counts, misfits: dict[str, int]) -> None:
         start = time.perf_counter()
         for seed in range(1, worlds + 1):
             made = world(runs, 1000 * runs + seed)
-            findings = analysis.analyse(made.experiment(), made.samples, CompareConfig())
+            findings = analyse(made.experiment(), made.samples, CompareConfig())
             by_name = {function.info.name: function.metrics[METRIC] for function in findings.functions}
             for law in LAWS:
                 misfits[law.name] += not note(counts, law, runs, by_name[law.name])

@@ -30,7 +30,8 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
 from perfdiff.models.observations import columns_of
 from perfdiff.progress import Silent
-from perfdiff.records.schema import Floats, SampleTable, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import SampleTable, Side
 from studies.support import figures
 from studies.support.sizes import ACCURACY, Size, anew, listed, repository, request, say, texts
 

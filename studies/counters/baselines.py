@@ -17,7 +17,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from perfdiff.analysis.counts.scoring import PreparedCalls, ScoredCalls, ScoredFunction
 from perfdiff.models.detectors.detector import DetectorKind, Threshold, Training
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import SampleTable
 from simulated_counts import COUNTERS, PROGRAMS, Edit, Program, Setting, pair
 
 FIRST_SEED = 9_000_000  # of calls that trees are taught with; none of those that are judged

@@ -23,7 +23,7 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
 from perfdiff.models.detectors.detector import DetectorKind
 from perfdiff.models.detectors.kinds import learn
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 from perfdiff.report import picture
 from simulated_counts import PROGRAMS, Edit, Make, Program, Setting, counts, pair, times
 from studies.counters import baselines

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import sampled
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import SampleTable
 
 NOISE = 0.05
 FEATURES = 10

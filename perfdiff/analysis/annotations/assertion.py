@@ -26,8 +26,9 @@ from perfdiff.models.forecast import cdf
 from perfdiff.models.levels import NONE_A_CALL, AnnotatedCalls, RunLevels, calls_of, judged, run_levels, summary
 from perfdiff.models.middle import median
 from perfdiff.models.noise import OUTLIER
+from perfdiff.records.arrays import Bools, Floats
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Bools, Floats, Point, SampleTable
+from perfdiff.records.schema import Point, SampleTable
 
 LEAST_RUNS = RUNS_FOR_TIME
 _ROUNDING = 1e-9  # of a feature's bound

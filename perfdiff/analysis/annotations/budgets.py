@@ -19,9 +19,10 @@ from perfdiff.config import RUN, CostBudget
 from perfdiff.errors import UsageError
 from perfdiff.models.extrapolation import Forecast, summary
 from perfdiff.models.population import CALLS_OF_BIN, FINE_BINS, WAYS, population
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import RecordedExperiment
-from perfdiff.records.schema import Floats, FunctionInfo, Ints, Phase, SampleTable, Side
+from perfdiff.records.schema import FunctionInfo, Phase, SampleTable, Side
 
 
 def consequences(

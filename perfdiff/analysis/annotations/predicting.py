@@ -19,8 +19,9 @@ from perfdiff.errors import UsageError
 from perfdiff.models import spread
 from perfdiff.models.annotation import PHASE, Annotation
 from perfdiff.models.extrapolation import CostModel, Forecast, learnt, mixed, summary, written
+from perfdiff.records.arrays import Floats
 from perfdiff.records.recorded import RecordedExperiment
-from perfdiff.records.schema import Floats, FunctionInfo, Phase, SampleTable, Side
+from perfdiff.records.schema import FunctionInfo, Phase, SampleTable, Side
 
 TIME = "wall_ns"
 Inputs = Mapping[str, float]

@@ -20,8 +20,9 @@ from perfdiff.errors import UsageError
 from perfdiff.models.extrapolation import DRAWS, CostModel, summary
 from perfdiff.models.observations import columns_of
 from perfdiff.models.population import population
+from perfdiff.records.arrays import Floats
 from perfdiff.records.recorded import RecordedExperiment
-from perfdiff.records.schema import Floats, FunctionInfo, SampleTable, Side
+from perfdiff.records.schema import FunctionInfo, SampleTable, Side
 
 METRIC = "self_ns"
 

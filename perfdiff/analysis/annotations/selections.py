@@ -15,7 +15,8 @@ from perfdiff.models.annotation import Annotation, CostClass, Trend
 from perfdiff.models.correlation import LEAST_PCC, MOST_ERROR, ORIGINS, CorrelationKind, CorrelationSelection, select
 from perfdiff.models.growth import order
 from perfdiff.models.observations import columns_of, ranks
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import SampleTable
 
 # Costs follow the calls before where neighbours resemble each other so much, and beyond chance by so many standard errors; or where so much
 # of what they vary lies between runs.

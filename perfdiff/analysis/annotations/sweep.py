@@ -20,8 +20,9 @@ from perfdiff.analysis.sums.levelling import edges_of, totals_of
 from perfdiff.config import CompareConfig, ServiceLink
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median
+from perfdiff.records.arrays import Floats
 from perfdiff.records.recorded import RecordedExperiment
-from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Note, Run, SampleTable, Side, Totals
+from perfdiff.records.schema import Experiment, FunctionInfo, Note, Run, SampleTable, Side, Totals
 
 NS_PER_MS = 1e6
 # A call that waits for fewer answers than one in a hundred is not what is slow.

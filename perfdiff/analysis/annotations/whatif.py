@@ -14,7 +14,8 @@ import numpy as np
 
 from perfdiff.analysis.annotations.runtable import of_runs
 from perfdiff.analysis.sums.ledger import Book, Ledger, open_ledger
-from perfdiff.records.schema import Experiment, Floats, Ints, Run, SampleTable, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Experiment, Run, SampleTable, Side
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,9 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.stats.inference import contrasts_at_point
 from perfdiff.analysis.stats.runs import Group
 from perfdiff.analysis.sums.ledger import Ledger
+from perfdiff.records.arrays import Bools, Floats
 from perfdiff.records.differences import is_decorated_anew
-from perfdiff.records.schema import Bools, Change, Feature, Floats
+from perfdiff.records.schema import Change, Feature
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from perfdiff.analysis.blame.changes import ChangeParts
 from perfdiff.analysis.blame.links import LinkKind, Web, introducers
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Bools, Change, Floats
+from perfdiff.records.arrays import Bools, Floats
+from perfdiff.records.schema import Change
 
 _EVIDENCE = tuple(LinkKind)
 

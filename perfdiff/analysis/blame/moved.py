@@ -16,7 +16,7 @@ from perfdiff.analysis.blame.links import Web, are_neighbours
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.calls import reached
 from perfdiff.analysis.sums.ledger import Book
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 
 def net_by_callee(added: Floats) -> Floats:

@@ -11,7 +11,7 @@ from perfdiff.analysis.blame.guilt import ExtraKind, Guilt
 from perfdiff.analysis.blame.links import Web, are_neighbours, work_moved
 from perfdiff.analysis.blame.moved import moved_through_others
 from perfdiff.analysis.policy import POLICY
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ import numpy as np
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Floats, Ints, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Side
 
 _Edges = dict[tuple[int, int], tuple[float, float]]
 

@@ -22,7 +22,8 @@ from perfdiff.analysis.stats.inference import clear_shift
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.clock import HIDDEN_NS, RESOLUTION_NS
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Bools, Change, Floats, FunctionInfo
+from perfdiff.records.arrays import Bools, Floats
+from perfdiff.records.schema import Change, FunctionInfo
 
 # Keeps the call equations solvable where medians over runs make a recursion look endless.
 DAMPING = 1e-9

@@ -14,7 +14,7 @@ import numpy as np
 
 from perfdiff.analysis.blame import ring
 from perfdiff.analysis.sums.ledger import Book
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 
 def rings(before: Book, after: Book) -> Ints:

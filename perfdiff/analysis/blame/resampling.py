@@ -17,7 +17,7 @@ from perfdiff.analysis.blame.changes import CostFrame
 from perfdiff.analysis.blame.guilt import Interval
 from perfdiff.analysis.blame.parts import below, split
 from perfdiff.analysis.sums.ledger import Book, Ledger
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.arrays import Floats, Ints
 
 DRAWS = 200
 LEAST_BLOCKS = 3  # with two, all draws but one in two are a single block

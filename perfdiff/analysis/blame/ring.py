@@ -9,7 +9,7 @@ import numpy as np
 
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book
-from perfdiff.records.schema import Bools, Floats
+from perfdiff.records.arrays import Bools, Floats
 
 Edge = tuple[int, int]  # callee and caller
 

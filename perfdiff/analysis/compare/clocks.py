@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfdiff.analysis.compare.mix import Members, columns, members
-from perfdiff.records.schema import Floats, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import SampleTable
 
 # Values of fewer runs may rise by chance: of ten runs, five of either side in turns, those of both do once in 14,400.
 FEWEST_RUNS = 10

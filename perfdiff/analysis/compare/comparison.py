@@ -24,8 +24,9 @@ from perfdiff.analysis.sums.rates import average_of
 from perfdiff.config import CompareConfig
 from perfdiff.models.clock import RESOLUTION_NS, STEP_NS
 from perfdiff.models.middle import median
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Bools, Floats, Ints, Point, SampleTable, Side
+from perfdiff.records.schema import Point, SampleTable, Side
 
 # Below twenty steps of the clock the median of equal calls is a multiple of the step, and may jump by one between two builds of the same
 # code; the mean does not, as calls begin anywhere in a step.
@@ -39,7 +40,7 @@ class RunStatistics:
     """A question with what each run of either side says of it, ready to be compared together with other questions.
 
     `runs` (points, k + 3, runs) hold the level of each stratum of the `yardstick`, then the mean of all calls, the same at the point where
-    base's cost most alone, by its label and their mean cost there in `dearest`, then the input mix; `average` is what base's calls
+    both sides' cost most alone, by its label and base's mean cost there in `dearest`, then the input mix; `average` is what base's calls
     cost on average at all points. Where inputs moved, levels stand apart,
     by `octaves` of expected cost, which base's annotation misses by `misfit`. `material` (k,) are strata that cost a share of a run worth
     reporting on.
@@ -101,9 +102,9 @@ def ask(question: MetricQuestion, ledger: Ledger, points: Sequence[Point]) -> Ru
     shares = [ledger.grids[side].spread(of.runs, mean[None]) for side, of, mean in zip(Side, tables.members, yardstick.means, strict=True)]
     means = [_mean_costs(question, side, share, ledger) for side, share in zip(Side, shares, strict=True)]
     mixes = [np.log(share) for share in shares]
-    costs = means[0] + mixes[0]
+    costs = [mean + mix for mean, mix in zip(means, mixes, strict=True)]
     at = _dearest(costs)
-    dearest = None if at is None else (ledger.labels.get(ledger.points[at], ""), math.exp(_middle(costs[at])))
+    dearest = None if at is None else (ledger.labels.get(ledger.points[at], ""), math.exp(_middle(costs[0][at])))
     runs = []
     for side, of, of_side, mean, mix in zip(Side, sides, side_levels, means, mixes, strict=True):
         at_points = ledger.grids[side].spread(of.runs, of_side[:0] if by_octaves else of_side)
@@ -245,10 +246,16 @@ def _mean_costs(question: MetricQuestion, side: Side, shares: Floats, ledger: Le
     return np.where(np.isfinite(means), means, np.nan)
 
 
-def _dearest(costs: Floats) -> int | None:
-    """Return at which of several points calls cost most on average, given the logarithms of runs' means (points, 1, runs)."""
-    measured = np.flatnonzero(np.isfinite(costs).any(axis=(1, 2)))
-    return int(max(measured, key=lambda point: _middle(costs[point]))) if len(measured) > 1 else None
+def _dearest(costs: Sequence[Floats]) -> int | None:
+    """Return at which of several points calls cost most on average, given the logarithms of each side's runs' means (points, 1, runs).
+
+    Points with one run of a side can show nothing. The mean of both sides chooses: it says nothing of how they differ, so that chance alone
+    does not choose a point at which head happens to be slower.
+    """
+    runs = np.min([np.isfinite(of_side).sum(axis=(1, 2)) for of_side in costs], axis=0)
+    if np.count_nonzero(runs) < 2 or runs.max() < 2:
+        return None
+    return int(max(np.flatnonzero(runs > 1), key=lambda point: sum(_middle(of_side[point]) for of_side in costs)))
 
 
 def _middle(costs: Floats) -> float:

@@ -10,7 +10,8 @@ import numpy as np
 
 from perfdiff.analysis.stats.runs import Runs
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
+from perfdiff.records.arrays import Bools, Floats, Ints
+from perfdiff.records.schema import SampleTable
 
 # Of calls near the clock's own step: those that took an interrupt or a page fault, which a mean must not see.
 TRIMMED = 0.05

@@ -14,7 +14,8 @@ from perfdiff.analysis.stats.inference import clear_shift
 from perfdiff.analysis.stats.panel import middles
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.middle import median, quantile, quantiles
-from perfdiff.records.schema import Bools, Feature, Floats, Ints, Origin, Point, SampleTable, Side
+from perfdiff.records.arrays import Bools, Floats, Ints
+from perfdiff.records.schema import Feature, Origin, Point, SampleTable, Side
 
 # Expected costs further below the largest one than this carry no information on the whole and only make ratios wild.
 SMALLEST_SHARE = 1e-6

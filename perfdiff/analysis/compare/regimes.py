@@ -16,8 +16,9 @@ from perfdiff.models.annotation import Annotation, Operator, Scope
 from perfdiff.models.clock import HIDDEN_NS
 from perfdiff.models.modes import APART, SMALLEST_MODE, members
 from perfdiff.models.observations import Observations, observe
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Floats, Ints, SampleTable
+from perfdiff.records.schema import SampleTable
 
 _FARTHEST = 0.95  # quantile of base's own distances: beyond lie interrupted calls
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
-from perfdiff.records.schema import Bools, Floats, FunctionInfo
+from perfdiff.records.arrays import Bools, Floats
+from perfdiff.records.schema import FunctionInfo
 
 PRIMARY = "self_ns"  # a function's own time, by which it is guilty
 ALLOCATION = ("alloc_bytes", "alloc_count")

@@ -20,7 +20,8 @@ from perfdiff.models.middle import median
 from perfdiff.models.noise import NORMAL_MAD, huber_weights
 from perfdiff.models.observations import columns_of
 from perfdiff.models.selection import MARGIN, is_below_zero
-from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
+from perfdiff.records.arrays import Bools, Floats, Ints
+from perfdiff.records.schema import SampleTable
 
 TWICE = 2.0
 GRID = 400  # inputs at which the curves are compared, evenly in logarithms

@@ -10,7 +10,8 @@ import numpy as np
 from perfdiff import units
 from perfdiff.models.annotation import PHASE, STEADY_CODE
 from perfdiff.models.middle import quantiles
-from perfdiff.records.schema import Bools, Feature, Floats, Ints, Point, SampleTable
+from perfdiff.records.arrays import Bools, Floats, Ints
+from perfdiff.records.schema import Feature, Point, SampleTable
 
 SIZE_GROUPS = 3
 # Inputs within one point that spread less than this (95th over 5th percentile of cost) need no groups of their own.

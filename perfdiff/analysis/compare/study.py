@@ -31,9 +31,10 @@ from perfdiff.engines.engine import Engine
 from perfdiff.engines.serial import Serial
 from perfdiff.engines.tables import chosen, with_tables
 from perfdiff.models.annotation import Annotation
+from perfdiff.records.arrays import Floats
 from perfdiff.records.metrics import METRICS
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Experiment, Floats, FunctionInfo, Point, SampleTable, Side
+from perfdiff.records.schema import Experiment, FunctionInfo, Point, SampleTable, Side
 
 # What verdicts on functions rest on; the other metrics explain.
 DECISIVE = (*LEARNT, *ALLOCATION)

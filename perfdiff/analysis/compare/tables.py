@@ -14,8 +14,9 @@ from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.config import CompareConfig
 from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
+from perfdiff.records.arrays import Floats
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Floats, Origin, SampleTable, Side
+from perfdiff.records.schema import Origin, SampleTable, Side
 
 # Rows that an annotation is learnt from at most, in whole runs' proportions: beyond, precision is that of the runs, not of the calls.
 FIT_ROWS = 1000

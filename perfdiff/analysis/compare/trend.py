@@ -20,7 +20,8 @@ from perfdiff.models.annotation import CostClass
 from perfdiff.models.clock import STEP_NS
 from perfdiff.models.fitting import fit
 from perfdiff.models.middle import median
-from perfdiff.records.schema import Feature, Floats, FunctionInfo, Origin, Point, Run, SampleTable, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Feature, FunctionInfo, Origin, Point, Run, SampleTable, Side
 
 LEAST_POINTS = 3  # fewer tell no growth
 

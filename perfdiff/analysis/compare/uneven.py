@@ -8,7 +8,7 @@ from perfdiff.analysis.compare.compared import Comparison
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 
 def uneven_points(function: int, own: Comparison, ledger: Ledger, config: CompareConfig) -> frozenset[int]:

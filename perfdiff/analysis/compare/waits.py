@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.records.schema import Floats, Point, SampleTable
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Point, SampleTable
 
 _FEWEST_RUNS = 3  # a side, of which each of head's waits longer than all of base's: by chance once in 20
 

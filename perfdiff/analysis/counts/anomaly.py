@@ -27,9 +27,10 @@ from perfdiff.engines.serial import Serial
 from perfdiff.engines.tables import chosen
 from perfdiff.models.detectors.detector import DetectorKind, Threshold
 from perfdiff.models.detectors.residuals import Residuals
+from perfdiff.records.arrays import Floats
 from perfdiff.records.metrics import included
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Floats, SampleTable, Side
+from perfdiff.records.schema import SampleTable, Side
 
 DEFAULT = DetectorKind.MAHALANOBIS
 SERIAL = Serial()

@@ -13,7 +13,8 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger, open_counts
 from perfdiff.config import CompareConfig
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
-from perfdiff.records.schema import Experiment, Floats, Ints, LibraryCalls, Point
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Experiment, LibraryCalls, Point
 
 # Where threads meet, counts differ from run to run: six runs a side of which each of head's is above all of base's come so by chance once
 # in 924 (all ways to choose six of twelve).

@@ -18,8 +18,9 @@ from perfdiff.models.detectors.clusters import share
 from perfdiff.models.detectors.detector import DEVIATIONS, Detector, DetectorKind, Threshold, Training, threshold
 from perfdiff.models.detectors.kinds import learn
 from perfdiff.models.detectors.residuals import OUTERMOST, VOLUMES, Expectation, Residuals, ResidualScale
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.metrics import metric_of
-from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
+from perfdiff.records.schema import SampleTable
 
 # With fewer calls of base, no spread of eleven counters is known.
 MIN_CALLS = 20

@@ -14,8 +14,9 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.models.middle import median
 from perfdiff.models.prices import DEAREST_NS, WORK_NS
+from perfdiff.records.arrays import Floats
 from perfdiff.records.metrics import MISSES, included, metric_of
-from perfdiff.records.schema import Floats, FunctionInfo, Side
+from perfdiff.records.schema import FunctionInfo, Side
 
 _CALL_NS = 1.0  # of a call, for the order in which counts are told
 CALLS_OF = "calls of "  # begins the name of a count of calls to a function outside of the project

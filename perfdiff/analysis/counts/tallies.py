@@ -17,8 +17,9 @@ from perfdiff.analysis.stats.runs import Contrast, Runs
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.config import CompareConfig
 from perfdiff.models.middle import median
+from perfdiff.records.arrays import Floats
 from perfdiff.records.metrics import ACCESSES, metric_of
-from perfdiff.records.schema import Floats, Point, Side
+from perfdiff.records.schema import Point, Side
 
 _TIME_OF = {"collections": "collecting_ns"}  # counters whose time the runs that count take, too
 

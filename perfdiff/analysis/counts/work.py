@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
-from perfdiff.analysis.counts.library import Departure
+from perfdiff.analysis.counts.library import Departure, departures
 from perfdiff.analysis.policy import POLICY
-from perfdiff.analysis.sums.ledger import Book, Ledger
+from perfdiff.analysis.sums.ledger import Book, Ledger, open_counts
+from perfdiff.config import CompareConfig
 from perfdiff.models.prices import LEAST_NS, WORK_NS
 from perfdiff.models.workcounter import WorkCounter, is_bounded, work_counters
 from perfdiff.records.metrics import ACCESSES
+from perfdiff.records.schema import Experiment
 
 # An allocation costs as much as some hundred basic blocks, not as one: runs that allocate little are not held to a share of that little.
 ACCESS_NS = 1.0  # of an access that finds its line, on average at least
@@ -66,6 +68,11 @@ class WorkDifference:
 def is_same_work(work: WorkDifference | None) -> bool:
     """Return whether exact counts say that head does what base does; None says nothing."""
     return work is not None and work.is_same
+
+
+def does_same_work(experiment: Experiment, points: int, config: CompareConfig) -> bool:
+    """Return whether all functions have the same counts on both sides at that many points."""
+    return is_same_work(work_of(open_counts(experiment), points, departures(experiment, config)))
 
 
 def work_of(counted: Ledger | None, points: int, leaving: Mapping[int, Sequence[Departure]]) -> WorkDifference | None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 
 # Two builds of the same function differ in where its code lies; most by less than this (a standard deviation of the logarithm). The rare
 # large ones, see `layout_shift` of the policy, are what MISLED is for.

@@ -15,7 +15,7 @@ import numpy as np
 from perfdiff.analysis.stats import panel
 from perfdiff.analysis.stats.panel import Panel
 from perfdiff.analysis.stats.runs import Contrast, Group, PointRuns, Runs
-from perfdiff.records.schema import Bools, Floats
+from perfdiff.records.arrays import Bools, Floats
 
 # Chance at which counts that vary count as moved: of a function's thirty features at three points, one in a hundred would by chance.
 CLEAR = 1e-4

@@ -16,7 +16,7 @@ import numpy as np
 from perfdiff.analysis.stats.runs import Runs
 from perfdiff.models.middle import quantile
 from perfdiff.models.noise import NORMAL_MAD, OUTLIER_RUN, OUTLIER_RUNS
-from perfdiff.records.schema import Bools, Floats, Ints
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.statistics import machines as levels
 
 UNEQUAL = 0.95  # level of the F-test that finds one side to scatter more than the other

@@ -9,7 +9,8 @@ import numpy as np
 from perfdiff.analysis.callgraph import CallCost, CallEdge, CallGraph, OwnCounts
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.models.workcounter import work_counters
-from perfdiff.records.schema import Edges, Experiment, Floats, Ints, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Edges, Experiment, Side
 
 
 def call_graph(experiment: Experiment, ledger: Ledger, counted: Ledger | None = None) -> CallGraph:

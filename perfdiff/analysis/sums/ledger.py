@@ -9,7 +9,8 @@ import numpy as np
 
 from perfdiff.analysis.stats.runs import Group, Runs
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Bools, Experiment, Floats, Ints, Phase, Run, Side, Totals
+from perfdiff.records.arrays import Bools, Floats, Ints
+from perfdiff.records.schema import Experiment, Phase, Run, Side, Totals
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from perfdiff.analysis.claims import Claim
 from perfdiff.analysis.stats.rows import same_cost
 from perfdiff.analysis.sums.park import Park, machines_of, park_of
 from perfdiff.models.noise import NORMAL_MAD
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.metrics import metric_of
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Bools, Edges, Experiment, Floats, Ints, LibraryCalls, Phase, Run, SampleTable, Side, Totals
+from perfdiff.records.schema import Edges, Experiment, LibraryCalls, Phase, Run, SampleTable, Side, Totals
 
 CALLS = 40  # of one run that tell its pace; more say the same
 ROUNDS = 4  # of medians over inputs and machines in turn (median polish: Tukey 1977); what is left after them is below 1 %

@@ -15,8 +15,9 @@ from perfdiff.analysis.stats.inference import contrast
 from perfdiff.analysis.stats.runs import Group, PointRuns
 from perfdiff.analysis.sums.ledger import Book, Ledger
 from perfdiff.config import RUNS_FOR_TIME
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.recorded import Samples
-from perfdiff.records.schema import Bools, Floats, FunctionInfo, Ints, SampleTable, Side
+from perfdiff.records.schema import FunctionInfo, SampleTable, Side
 
 FEWEST = 5  # functions, of which two may be out of the common pace without moving the median much
 LEAST_SHARE = 0.005  # of a run: sums of less time vary with single interrupts, not with the run

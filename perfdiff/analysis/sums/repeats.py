@@ -14,7 +14,8 @@ import numpy as np
 
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.sums.ledger import Book, Ledger
-from perfdiff.records.schema import Bools, Floats, Note, Point, Side
+from perfdiff.records.arrays import Bools, Floats
+from perfdiff.records.schema import Note, Point, Side
 
 FEWEST_RUNS = 3  # a side, to tell whether calls repeat
 # Of a run's CPU time at the least takes what it repeats until its time is over; a benchmark may have several such parts.

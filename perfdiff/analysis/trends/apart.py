@@ -12,8 +12,8 @@ import numpy as np
 
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, OtherPower, PlaceCluster
 from perfdiff.models.shift import exponent_shift
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Floats
 
 
 def other_powers(counted: PlaceCounts, cluster: PlaceCluster, representing: Floats, shares: Floats, *, seed: int) -> tuple[OtherPower, ...]:

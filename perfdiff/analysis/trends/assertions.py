@@ -22,8 +22,9 @@ from perfdiff.models.annotation import CostClass
 from perfdiff.models.threads import one_thread
 from perfdiff.models.trend import LEAST_SHIFT, Interval, Law
 from perfdiff.models.trendlines import fit
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.records.places import Place, PlaceCounts
-from perfdiff.records.schema import Floats, Ints, Revision, Side
+from perfdiff.records.schema import Revision, Side
 
 
 @dataclass(frozen=True, slots=True)

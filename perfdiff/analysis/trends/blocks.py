@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Bools, Floats, Ints
 
 
 def block_counts(counted: PlaceCounts) -> Floats:

@@ -16,8 +16,8 @@ from perfdiff.models.clusters import ALPHA, clustered, least_variation
 from perfdiff.models.joint import joint
 from perfdiff.models.trend import Law
 from perfdiff.models.trendlines import fits, power_laws
+from perfdiff.records.arrays import Bools, Floats
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Bools, Floats
 
 # Programs are given inputs of this many times the size that they were tested with; further on, something else gives way first.
 _FORESEEN = 1000.0

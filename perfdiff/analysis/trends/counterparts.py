@@ -6,8 +6,9 @@ from collections import defaultdict
 
 import numpy as np
 
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Bools, Floats, Ints, Side
+from perfdiff.records.schema import Side
 
 _ALIKE = 0.05  # counts that differ by less at every point are the same work in other words, such as a loop that ends one round earlier
 FEW = 10.0  # counts that differ by less are alike in any case: trend-prof's bound below which places say little

@@ -20,8 +20,9 @@ from perfdiff.models.clusters import ALPHA, LEAST_SD
 from perfdiff.models.shift import cost_ratio, exponent_shift
 from perfdiff.models.trend import LEAST_SHIFT, PERCENTILE, Interval, Law, far_values
 from perfdiff.models.trendlines import fit
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.schema import Side
 
 # What grows by two powers more than the whole run gains a factor of 100 on it by ten times the size: less than this share of every run
 # cannot become costly there.

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.schema import Side
 
 Named = Callable[[str, str], bool]  # whether a function is meant, by its name and file
 

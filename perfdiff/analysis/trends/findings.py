@@ -8,8 +8,9 @@ from enum import StrEnum
 
 from perfdiff.analysis.findings import Verdict
 from perfdiff.models.trend import Interval, JointLaw, Law
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Place, PlaceExperiment
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.schema import Side
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ import numpy as np
 
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.counterparts import carried_over, counterparts
+from perfdiff.records.arrays import Floats, Ints
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Floats, Ints, Side
+from perfdiff.records.schema import Side
 
 _Name = tuple[str, str]  # file and function, as head has them where it has them
 

@@ -15,8 +15,9 @@ from perfdiff.models.shift import exponent_shift
 from perfdiff.models.threads import one_thread
 from perfdiff.models.trend import Law
 from perfdiff.models.trendlines import best_fit, fit
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Floats, Revision
+from perfdiff.records.schema import Revision
 
 # A revision with its counts, or the reason why there are none.
 Counted = tuple[Revision, PlaceCounts | str]

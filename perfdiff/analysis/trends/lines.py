@@ -17,8 +17,9 @@ from perfdiff.models.annotation import CostClass
 from perfdiff.models.laws import plain_power
 from perfdiff.models.trend import LEAST_SHIFT, Interval, Law
 from perfdiff.models.trendlines import fits
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.places import PlaceExperiment
-from perfdiff.records.schema import Bools, Floats, FunctionInfo, Ints, Side, Source
+from perfdiff.records.schema import FunctionInfo, Side, Source
 
 MOST_LINES = 3
 # Of the extra count of the line that grew most: what adds less is read in the source, where each line has its count.

@@ -10,8 +10,9 @@ import numpy as np
 from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.counterparts import counterparts
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, Move, Trends
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.places import PlaceCounts, PlaceExperiment
-from perfdiff.records.schema import Bools, Floats, Ints, Side
+from perfdiff.records.schema import Side
 
 _Memberships = Mapping[int, list[int]]  # the clusters (indices) of each place (index) that is in any, the most costly first
 

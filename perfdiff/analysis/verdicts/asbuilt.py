@@ -13,7 +13,8 @@ from perfdiff.analysis.findings import EndToEnd, PointStanding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.ways import Runs, WaysApart, median_ratio, ways_apart
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Floats, Ints, Phase, Run, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Phase, Run, Side
 from perfdiff.statistics.pairs import chance_of_a_look
 from perfdiff.statistics.sides import comparable, logs, pairs_of
 

@@ -19,7 +19,8 @@ from perfdiff.analysis.findings import CountFinding, EndToEnd, Ratio
 from perfdiff.analysis.sums.ledger import Ledger
 from perfdiff.analysis.sums.rates import too_short
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Floats, FunctionInfo
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import FunctionInfo
 
 
 @dataclass(frozen=True, slots=True)

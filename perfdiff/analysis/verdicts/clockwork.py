@@ -12,7 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.records.schema import Floats, Phase, Run
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Phase, Run
 
 
 def points_ended_by_a_clock(runs: Sequence[Run]) -> frozenset[int]:

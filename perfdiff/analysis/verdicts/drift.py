@@ -11,8 +11,9 @@ import numpy as np
 from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
+from perfdiff.records.arrays import Floats
 from perfdiff.records.recorded import RECORDED_APART
-from perfdiff.records.schema import ComparedUnit, Experiment, Floats, Phase, Side
+from perfdiff.records.schema import ComparedUnit, Experiment, Phase, Side
 
 
 def drift(experiment: Experiment) -> float:

@@ -126,6 +126,8 @@ def _has_moved(case: Case) -> bool:
 def _is_slower(case: Case) -> bool:
     own = case.study.comparisons.get("self_ns")
     worst = own.worst if own is not None else None
-    if own is None or worst is None or not worst.material or worst.contrast.runs < POLICY.min_runs:
+    if own is None or worst is None or not worst.material:
+        return False
+    if min(worst.contrast.runs_base, worst.contrast.runs_head) < POLICY.locating_runs:
         return False
     return worst.contrast.interval(case.config.confidence, own.tested)[0] > 0

@@ -13,8 +13,9 @@ from perfdiff.analysis.findings import EndToEnd, PointStanding, Ratio, RequestFi
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
+from perfdiff.records.arrays import Floats
 from perfdiff.records.requests import RequestTimes
-from perfdiff.records.schema import Experiment, Floats, Phase, Point, Run, Side
+from perfdiff.records.schema import Experiment, Phase, Point, Run, Side
 from perfdiff.statistics.pairs import PairedDifference, paired_difference
 from perfdiff.statistics.sides import comparable, difference_of, in_blocks
 

@@ -23,7 +23,8 @@ from perfdiff.analysis.verdicts.joint import JointDecisions, JointRule
 from perfdiff.analysis.verdicts.locking import with_locks
 from perfdiff.analysis.verdicts.rules import Decision, Reason
 from perfdiff.analysis.verdicts.verdict import ADDS_TIME, decide, grown_counts
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Side
 from perfdiff.records.testfiles import sources_first
 
 

@@ -11,7 +11,8 @@ from perfdiff.analysis.claims import Claim, claim
 from perfdiff.analysis.findings import EndToEnd, Findings, Rung, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Floats, Phase, Point, Run, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.statistics.pairs import FEWEST_PAIRS, chance_of_a_look
 from perfdiff.statistics.sides import pairs_of
 from perfdiff.statistics.tails import SlowRuns, runs_to_see, share_unseen, slow_runs

@@ -6,13 +6,11 @@ from collections.abc import Mapping
 
 from perfdiff.analysis.blame.links import Web
 from perfdiff.analysis.blame.netting import may_move
-from perfdiff.analysis.counts.work import WorkDifference, is_same_work
 from perfdiff.analysis.findings import RUN, CountFinding, Findings, Ratio, Verdict
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.contention import may_be_acquitted
 from perfdiff.analysis.verdicts.verdict import is_open_alone
-from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.records.schema import FunctionInfo
 
@@ -67,8 +65,3 @@ def keeps_open(case: Case) -> bool:
     """
     ratios = (case.ratio(metric) for metric in case.study.comparisons)
     return is_open_alone(case) and not any(ratio and _stands_clear(ratio, case.config) for ratio in ratios)
-
-
-def answered(runs: WholeRuns, work: WorkDifference | None) -> bool:
-    """Return whether no single call has to be timed: the program is neither slower nor faster, and no function works more or less."""
-    return runs.are_as_fast and is_same_work(work)

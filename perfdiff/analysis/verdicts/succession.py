@@ -11,7 +11,8 @@ from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.seldom import points_slower_at_times
 from perfdiff.analysis.verdicts.waiting import points_where_head_waits, waits
 from perfdiff.config import CompareConfig
-from perfdiff.records.schema import Floats, Point, Run, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Point, Run, Side
 from perfdiff.statistics.pairs import chance_of_more
 from perfdiff.statistics.sides import logs, pairs_of
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from perfdiff.analysis.policy import POLICY
 from perfdiff.config import RUNS_FOR_TIME, CompareConfig
+from perfdiff.records.arrays import Floats
 from perfdiff.records.behaviour import Concurrency
-from perfdiff.records.schema import Floats, Phase, Point, Run, Side
+from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.statistics.pairs import chance_of_more
 from perfdiff.statistics.sides import pairs_of
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.records.schema import Floats, Ints, Run, Side
+from perfdiff.records.arrays import Floats, Ints
+from perfdiff.records.schema import Run, Side
 from perfdiff.statistics.sides import logs, pairs_of
 
 Runs = tuple[Sequence[Run], Sequence[Run]]  # of base and head

@@ -27,8 +27,8 @@ from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.doubt import explained_by_counts, is_time
 from perfdiff.models.prices import DEAREST_NS
 from perfdiff.models.workcounter import work_counters
+from perfdiff.records.arrays import Floats
 from perfdiff.records.metrics import MISSES
-from perfdiff.records.schema import Floats
 
 # Who touches a page first takes its fault, and who comes first its misses: they move between functions as the time does.
 MOVING = frozenset((*MISSES, "page_faults"))

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from perfdiff.build.built import Built
 from perfdiff.config import WorkloadConfig, program
-from perfdiff.languages.protocol import FLAGS, Program
+from perfdiff.languages.matching import FLAGS
+from perfdiff.languages.protocol import Program
 from perfdiff.records.schema import Side
 
 _MOST_SETS = 3  # of flags, by how many files have them; a project has one or two

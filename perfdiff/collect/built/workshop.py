@@ -73,13 +73,14 @@ class Workshop:
         if not any(inserted.values()):
             return {side: replace(plain[side], variant=phase) for side in self.pins}
         self.progress.stage(f"building ({phase})", len(self.pins))
+        files = frozenset(probe.definition.file for of_side in inserted.values() for probe in of_side)
         instrumentation = {
             side: Instrumentation(
                 digest=subjects.digest(inserted[side]),
                 insert=partial(self.packs.compiled.insert, probes=inserted[side], plain_tree=plain[side].tree),
                 runtime=self.packs.compiled.runtime(_compiler(plain[side]), self.root / "runtime"),
                 kind=_KINDS[phase],
-                plain=_plain(side, plain),
+                plain=replace(_plain(side, plain), probed=files if phase is Phase.TIMED else frozenset()),
             )
             for side in self.pins
         }

@@ -12,8 +12,9 @@ from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.survey import Fold, ProbeSelection, Survey
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.languages.protocol import Counterpart
+from perfdiff.records.arrays import Floats
 from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction, depends_reason, function_entity
-from perfdiff.records.schema import Change, Edges, Floats, FoldedFunction, Note, Side, Totals
+from perfdiff.records.schema import Change, Edges, FoldedFunction, Note, Side, Totals
 from perfdiff.records.testfiles import sources_first
 
 _HAPPENED = {Change.CHANGED: "changed", Change.ADDED: "was added", Change.REMOVED: "was removed", Change.AFFECTED: "is affected"}

@@ -11,7 +11,7 @@ import numpy as np
 
 from perfdiff.collect.choosing.calling import nearest
 from perfdiff.languages.protocol import ProbeCosts
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 SAMPLING_ERROR = 0.05  # of a run's CPU time, one standard deviation: from the smallest effect of interest on, few timed calls mislead
 BEARABLE = 4.0  # of a run's CPU time: what a function may add that is measured in any case, before its timed calls may mislead

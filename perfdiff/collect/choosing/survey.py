@@ -17,7 +17,8 @@ from perfdiff.collect.choosing.calling import callers, nearest
 from perfdiff.collect.choosing.rates import START_NS, Allotment, ProbeCandidate, Rate, Traffic, may_mark, rings
 from perfdiff.languages.protocol import Counterpart, ProbeCosts
 from perfdiff.records import plan
-from perfdiff.records.schema import Change, Edges, Floats, Phase, Run, Side, Totals
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Change, Edges, Phase, Run, Side, Totals
 
 BRANCH_SHARE = 0.25  # of the budget that conditions may use
 WATCHED = 32  # conditions of a function at most: more cells than its features have would cost more than the call is worth

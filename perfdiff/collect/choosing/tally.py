@@ -36,6 +36,11 @@ class Tally:
     inner: Mapping[Cell, Mapping[int, float]]
     callees: Mapping[int, frozenset[int]]
 
+    @property
+    def points(self) -> frozenset[int]:
+        """Return the points at which calls were counted."""
+        return frozenset(point for point, _ in self.calls)
+
     def rates(self, point: int, costs: Collection[ProbeCosts]) -> dict[int, Rate]:
         """Return how often calls are looked at in runs of a point, for functions of which not all are timed; the same on all sides.
 

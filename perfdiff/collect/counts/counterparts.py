@@ -6,8 +6,8 @@ from collections import defaultdict
 
 import numpy as np
 
+from perfdiff.records.arrays import Ints
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Ints
 from perfdiff.revisions.lines import LineMap, line_map
 from perfdiff.revisions.pins import PinnedPair
 

@@ -57,6 +57,11 @@ def plain_s(points: Sequence[Point], runs: Sequence[Run]) -> float:
     return sum(_took_ns(points, runs).values()) / 1e9
 
 
+def plain_s_by_point(points: Sequence[Point], runs: Sequence[Run], sides: int) -> dict[int, float]:
+    """Return how many seconds plain runs of so many sides take, one after the other, by point."""
+    return {point: sides * ns / 1e9 for point, ns in _took_ns(points, runs).items()}
+
+
 def share(some: Sequence[Point], points: Sequence[Point], runs: Sequence[Run]) -> float:
     """Return the share of the plain runs' time of all `points` that runs of `some` points take."""
     took_ns = _took_ns(points, runs)

@@ -12,8 +12,9 @@ from perfdiff.collect.runs import runfeatures
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import MeasurementError
+from perfdiff.records.arrays import Ints
 from perfdiff.records.places import Place, PlaceCounts, together
-from perfdiff.records.schema import Ints, Note, Phase, Point, Side
+from perfdiff.records.schema import Note, Phase, Point, Side
 
 # A run that counts lines takes 1.3 times as long as a plain one, as a rule; one whose threads count the same lines, ten times. Reading the
 # counts adds tenths of a second for each hundred files.

@@ -10,21 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.languages.protocol import FeaturePlan, Load, Probe
+from perfdiff.records.arrays import Bools, Floats
 from perfdiff.records.recording import MEASURED, RecordedSamples, RecordedTotals, Recording
 from perfdiff.records.recording_file import LENGTHS
-from perfdiff.records.schema import (
-    Bools,
-    Branch,
-    Edges,
-    Feature,
-    Floats,
-    Origin,
-    Point,
-    Run,
-    SampleTable,
-    Side,
-    Totals,
-)
+from perfdiff.records.schema import Branch, Edges, Feature, Origin, Point, Run, SampleTable, Side, Totals
 
 Part = tuple[Run, Mapping[int, str], RecordedSamples]  # a run, the names of its types by vtable pointer, and one function's calls
 

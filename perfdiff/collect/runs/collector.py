@@ -26,9 +26,10 @@ from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import RunFailedError, StoreError
 from perfdiff.records import recording
+from perfdiff.records.arrays import Ints
 from perfdiff.records.behaviour import Shape
 from perfdiff.records.recording import Recording
-from perfdiff.records.schema import Ints, Note, Phase, Run, Side
+from perfdiff.records.schema import Note, Phase, Run, Side
 
 T = TypeVar("T")
 

@@ -14,7 +14,8 @@ import numpy as np
 from perfdiff.collect.runs import workloads
 from perfdiff.collect.runs.inputs import InputFiles
 from perfdiff.config import ASSIGNMENT, INPUT, WorkloadConfig
-from perfdiff.records.schema import Floats, Point
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Point
 
 _CHUNK_BYTES = 1 << 20
 _TEXT_BYTES = 8000  # at a file's beginning that hold no NUL byte where it is text, as git tells it

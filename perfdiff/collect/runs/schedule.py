@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -37,6 +38,23 @@ class Made:
     pair: Pair
     runs: list[tuple[Run, list[Recording]]]
     seconds: float
+
+
+class PairSource(Protocol):
+    """Makes the pairs that it is given, on one machine or on several at the same time."""
+
+    @property
+    def count(self) -> int:
+        """Return how many machines make pairs."""
+        ...
+
+    def made(self, blocks: Iterable[Block], planned: int = 0) -> Iterator[Made]:
+        """Yield each pair of the blocks when it is made; raise WorkloadError or StoreError.
+
+        A block is asked for when a machine is free for it, so that what was yielded before may decide which, and whether there is any. Of
+        `planned` runs those that other work disturbed are made again.
+        """
+        ...
 
 
 def plain_slots(points: Sequence[Point], seed: int, sides: Sequence[Side] = tuple(Side)) -> list[Slot]:

@@ -142,8 +142,7 @@ def unit(command: CompileCommand) -> Unit:
     head = [*(("-x", "c++") if command.cplusplus else ("-x", "c")), "-w", "-ferror-limit=0", f"-working-directory={command.directory}"]
     if target is not None:
         head.append(f"--target={target}")
-    if folders and not command.cplusplus:
-        folders = (str(_HEADERS), *folders)
+    folders = (*_stand_ins(folders, command.cplusplus), *folders)
     tail = ["-nostdinc", *(word for folder in folders for word in ("-isystem", folder))] if folders else []
 
     def arguments(chosen: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -151,6 +150,14 @@ def unit(command: CompileCommand) -> Unit:
 
     plain = [option for option in relevant if not _MACHINE.match(option[0]) or option[0] in machine]
     return Unit(command.file, command.directory, arguments(relevant), arguments(plain))
+
+
+def _stand_ins(folders: Sequence[str], cplusplus: bool) -> Iterator[str]:
+    """Yield the folders with what stands in for headers of gcc that libclang cannot read, where a compiler's own `folders` have these."""
+    if folders and not cplusplus:
+        yield str(_HEADERS)
+    if any("/gcc/" in folder and Path(folder, "emmintrin.h").is_file() for folder in folders):
+        yield str(_HEADERS / "intrinsics")
 
 
 @functools.cache

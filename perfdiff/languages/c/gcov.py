@@ -17,7 +17,7 @@ import numpy as np
 from perfdiff.errors import RecordingError
 from perfdiff.languages.c import naming
 from perfdiff.languages.c.coverage import CountedLine, Inventory, Sources, damaged, unusable
-from perfdiff.records.schema import Ints
+from perfdiff.records.arrays import Ints
 
 _MAGIC = (b"oncg", b"gcno")
 _VERSION_BYTES = 8

@@ -27,7 +27,8 @@ from perfdiff.languages.c.unit_cache import UnitCache
 from perfdiff.languages.closure import closure
 from perfdiff.languages.digest import digest
 from perfdiff.languages.garbage import unsearched
-from perfdiff.languages.protocol import FLAGS, CompileCommand, Declaration, FunctionDefinition, MacroBody, Program
+from perfdiff.languages.matching import FLAGS
+from perfdiff.languages.protocol import CompileCommand, Declaration, FunctionDefinition, MacroBody, Program
 from perfdiff.processes import signals_held
 from perfdiff.records.differences import Entity, EntityKind, SkippedFunction
 

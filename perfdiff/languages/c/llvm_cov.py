@@ -22,7 +22,7 @@ from perfdiff.errors import RecordingError
 from perfdiff.languages.c import naming
 from perfdiff.languages.c.built_files import look_through
 from perfdiff.languages.c.coverage import CountedLine, Inventory, damaged, unusable
-from perfdiff.records.schema import Ints
+from perfdiff.records.arrays import Ints
 
 _MAPPING = b"__llvm_covmap"
 _BUILD_ID = re.compile(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0(.{20})", re.DOTALL)  # an ELF note: sizes of name and digest, type, name

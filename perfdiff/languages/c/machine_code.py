@@ -21,7 +21,8 @@ from perfdiff.languages.c.code_graph import CodeGraph, Node, differences, leadin
 from perfdiff.languages.c.elf import DamagedElfError
 from perfdiff.languages.c.object_code import WHOLE, ObjectCode, raw_digest, take_apart
 from perfdiff.languages.c.objects import Objects, gather
-from perfdiff.languages.protocol import FLAGS, CodeComparison, Counterpart, FunctionDefinition, PlainBuild
+from perfdiff.languages.matching import FLAGS
+from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, PlainBuild
 from perfdiff.languages.tree_files import regular
 
 MOST_NAMED = 20  # differences, reasons and files that are listed by name; the rest is counted

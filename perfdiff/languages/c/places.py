@@ -15,8 +15,8 @@ from perfdiff.languages.c.gcov import Gcov
 from perfdiff.languages.c.llvm_cov import LlvmCov
 from perfdiff.languages.c.templates import generic
 from perfdiff.languages.protocol import PlainBuild
+from perfdiff.records.arrays import Ints
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Ints
 
 _FOLDER = "PERFDIFF_PLACES"  # tells the runtime where to say that a process has counts to be written
 _RUNNING = "*.running"

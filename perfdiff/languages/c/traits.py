@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from perfdiff.languages.holding import parsed
-from perfdiff.languages.traits import Building, Files, Queries, Traits, Wording
+from perfdiff.languages.traits import Building, Files, Queries, Traits, Wording, parsed
 
 # A statement of SQLite's is prepared, or used once more after it was reset; nothing else sends a prepared one.
 # fmt: off

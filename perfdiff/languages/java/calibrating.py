@@ -18,8 +18,8 @@ from perfdiff.languages.java import start, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.java.weaving import ProbedMethod
 from perfdiff.records import plan, recording
+from perfdiff.records.arrays import Floats
 from perfdiff.records.plan import Mode, ProbePlan
-from perfdiff.records.schema import Floats
 
 _SOURCE = Path(__file__).parent / "calibration" / "Calibrated.java"
 _CALLED, _BATCH = 1, 2

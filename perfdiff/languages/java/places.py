@@ -15,8 +15,8 @@ from perfdiff.languages.java import counting, start, tools, weaving
 from perfdiff.languages.java.jdks import Jdk
 from perfdiff.languages.line_counts import InterpretedPlaces
 from perfdiff.languages.protocol import FunctionDefinition
+from perfdiff.records.arrays import Ints
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Ints
 
 _LOOM = "perfdiff.loom.LineLoom"
 _TABLE = "lines"

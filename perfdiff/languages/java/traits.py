@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from perfdiff.languages.holding import parsed
 from perfdiff.languages.java import complaints
-from perfdiff.languages.traits import BuildCause, Building, ErrorLine, Files, Key, KeyKind, Price, Queries, Running, Traits, Wording
+from perfdiff.languages.traits import BuildCause, Building, ErrorLine, Files, Key, KeyKind, Price, Queries, Running, Traits, Wording, parsed
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfdiff.languages.holding import parsed
-from perfdiff.languages.traits import Building, Key, KeyKind, Price, Queries, Running, Traits, Wording
+from perfdiff.languages.traits import Building, Key, KeyKind, Price, Queries, Running, Traits, Wording, parsed
 
 
 @dataclass(frozen=True, slots=True)

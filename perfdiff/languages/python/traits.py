@@ -6,8 +6,22 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.languages.holding import DRAFT, Holding, parsed
-from perfdiff.languages.traits import BuildCause, Building, Files, Forking, Key, KeyKind, Price, Queries, Running, Traits, Wording
+from perfdiff.languages.traits import (
+    DRAFT,
+    BuildCause,
+    Building,
+    Files,
+    Forking,
+    Holding,
+    Key,
+    KeyKind,
+    Price,
+    Queries,
+    Running,
+    Traits,
+    Wording,
+    parsed,
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perfdiff.models.detectors.detector import Training
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 CALLS = 200  # of a function; more do not move the centres
 

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from perfdiff.records.schema import Floats, Ints
+from perfdiff.records.arrays import Floats, Ints
 
 # γ = μ + 2σ (AutoPerf §4.3.2, equation 2).
 DEVIATIONS = 2.0

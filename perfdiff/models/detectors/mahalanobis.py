@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.models.detectors.detector import Training
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.models.detectors.detector import Training
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 # Components are kept until they hold this share of base's variance, and never more than half as many as there are counters: with all of
 # them, everything is reconstructed.

@@ -17,8 +17,9 @@ from perfdiff.models.annotation import Annotation
 from perfdiff.models.fitting import fit
 from perfdiff.models.observations import columns_of
 from perfdiff.models.prices import usual_ns
+from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.metrics import WITHIN
-from perfdiff.records.schema import Bools, Floats, Ints, SampleTable
+from perfdiff.records.schema import SampleTable
 
 # What measures the work of a call, first come first served, with the ns that a unit usually takes at most on a current processor.
 VOLUMES: Mapping[str, float] = {

@@ -8,7 +8,7 @@ import numpy as np
 
 from perfdiff.models.detectors.detector import Training
 from perfdiff.models.noise import NORMAL_MAD
-from perfdiff.records.schema import Floats
+from perfdiff.records.arrays import Floats
 
 
 @dataclass(frozen=True, slots=True)

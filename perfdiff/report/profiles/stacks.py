@@ -17,7 +17,8 @@ import numpy as np
 from perfdiff.analysis.callgraph import CallEdge, CallGraph
 from perfdiff.analysis.findings import Findings
 from perfdiff.models.workcounter import plain
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Side
 from perfdiff.report.profiles.callorder import CallOrder, call_order
 
 OUTSIDE = "(outside of probed functions)"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfdiff.analysis.trends.findings import TrendFindings
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Floats
 from perfdiff.report.printable import printable
 
 # What makes a spreadsheet take a cell for a formula. An apostrophe ahead makes it text: https://owasp.org/www-community/attacks/CSV_Injection

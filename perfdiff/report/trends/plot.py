@@ -9,7 +9,8 @@ import numpy as np
 
 from perfdiff.analysis.trends.findings import GrowthDifference, PlaceCluster, TrendFindings
 from perfdiff.models.trend import Law
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.schema import Side
 from perfdiff.report.blocks import Plot, PlotSeries, PlottedCalls
 from perfdiff.report.plots import MOST_INPUTS, floats, grid, is_logarithmic, thinned
 from perfdiff.report.trends import wording

@@ -13,8 +13,9 @@ from perfdiff.analysis.trends.assertions import SavedCluster, SavedExponent, Sav
 from perfdiff.errors import RecordingError, UsageError
 from perfdiff.models.annotation import CostClass
 from perfdiff.records import bounds, codec
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Place
-from perfdiff.records.schema import Floats, Revision
+from perfdiff.records.schema import Revision
 from perfdiff.report.printable import printable_values
 from perfdiff.report.trends.json_document import SCHEMA
 from perfdiff.report.trends.wording import where

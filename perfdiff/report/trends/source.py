@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from perfdiff.analysis.trends.findings import TrendFindings
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import PlaceCounts
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.schema import Side
 from perfdiff.report.heat import shade
 from perfdiff.report.printable import shortened
 from perfdiff.report.trends import wording

@@ -13,8 +13,9 @@ from perfdiff.analysis.trends.blocks import block_counts
 from perfdiff.analysis.trends.findings import COSTLY_SHARE, GrowthDifference, GrowthDifferenceKind, PlaceCluster, TrendFindings, Trends
 from perfdiff.models.annotation import CostClass
 from perfdiff.models.trend import Interval, Law, TrendPrediction
+from perfdiff.records.arrays import Floats
 from perfdiff.records.places import Place, PlaceCounts
-from perfdiff.records.schema import Floats, Side
+from perfdiff.records.schema import Side
 from perfdiff.report.printable import shortened
 from perfdiff.report.wording import ABSENT, ANSWERS, percent, plural
 

@@ -1,0 +1,3 @@
+#undef PERFDIFF_INTRINSICS
+#define PERFDIFF_INTRINSICS <nmmintrin.h>
+#include "as_functions.h"
