@@ -16,7 +16,6 @@ from perfdiff.analysis.search.symptom import Figure, symptoms
 from perfdiff.analysis.sums.ledger import open_counts
 from perfdiff.analysis.verdicts.conclusion import conclude
 from perfdiff.analysis.verdicts.evidence import Evidence
-from perfdiff.analysis.verdicts.settling import answered
 from perfdiff.analysis.verdicts.wholeruns import WholeRuns
 from perfdiff.config import CompareConfig
 from perfdiff.models.workcounter import is_bounded
@@ -102,8 +101,7 @@ def test_equal_lines_answer_beside_whole_runs_and_never_alone(counter: str, besi
     point = Point(0, "run", {}, "./prog")
     decided = WholeRuns((EndToEnd(point, 1e8, 1e8, Ratio(1.0, 0.99, 1.01, 26, 26), None, standing=PointStanding.NOT_SLOWER),))
     bounded = WholeRuns((EndToEnd(point, 1e8, 1e8, Ratio(1.0, 0.95, 1.08, 26, 26), None, standing=PointStanding.OPEN),))
-    assert answered(decided, found)
-    assert not answered(bounded, found)
+    assert (decided.are_as_fast, bounded.are_as_fast) == (True, False)
     rung = conclude((), Evidence(bounded, found), CompareConfig()).rung
     assert (rung is Rung.COUNTS) is excludes
 
