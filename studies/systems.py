@@ -156,7 +156,7 @@ def main() -> None:
     parser.add_argument("--plain", action="store_true", help="build both revisions by hand first")
     parser.add_argument("--keep", action="store_true", help="write the answer down as the kept one")
     parser.add_argument("--room", type=Path, help="work in this folder, and leave everything there")
-    parser.add_argument("options", nargs="*", help="options for perfdiff, behind --")
+    parser.add_argument("options", nargs="*", help="options for perfdiff, behind --; options of this command come first")
     options = parser.parse_args()
     project = upstream.project(SYSTEMS / options.name)
     (pair,) = project.pairs

@@ -37,6 +37,7 @@ CASES = (
     Case("ansi.c", ("-std=c89", "-pedantic")),
     Case("renamed.c", ("-std=c99", "-pedantic"), frozenset({"strange_braces"})),
     Case("parameters.c", ("-std=gnu11",)),
+    Case("printing.c", ("-std=gnu11", "-fno-builtin")),
     Case("processes.c", ("-std=gnu11", "-pthread")),
     Case("exceptions.cpp", ("-std=c++17", "-pedantic")),
     Case("generic.cpp", ("-std=c++17", "-pedantic"), frozenset({"square", "positive"})),

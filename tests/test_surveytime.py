@@ -38,3 +38,10 @@ def test_a_survey_has_as_much_time_as_some_plain_runs_of_all_points() -> None:
         LEAST_S,
         MOST_PLAIN_RUNS * 40.0,
     ]
+
+
+def test_the_longest_point_so_far_tells_how_much_longer_the_next_one_takes() -> None:
+    time = SurveyTime.of(POINTS, {0: 0.01, 1: 1.0, 2: 3.0, 3: 0.01}, ())
+    for point, seconds in ((0, 0.2), (1, 2.0)):
+        time.tallied(POINTS[point], seconds)
+    assert time.may_tally(POINTS[2], POINTS[:2])

@@ -44,7 +44,10 @@ class SurveyTime:
         """Note what runs that count calls took at a point."""
         self._tallied_s[point.id] = seconds
         self._spent_s += seconds
-        self._slowdown = max(self._slowdown, seconds / self.plain_s[point.id]) if self.plain_s[point.id] else self._slowdown
+        if self.plain_s[point.id]:
+            self._slowdown = (
+                seconds / self.plain_s[point.id]
+            )  # of the longest so far: what starting a process takes, shorter ones exaggerate
 
     def may_tally(self, point: Point, others: Sequence[Point]) -> bool:
         """Return whether there is time to count calls at a point, where that was done at `others`, or it is needed in any case."""

@@ -19,6 +19,7 @@
 struct pd_process pd_process;
 
 static atomic_flag slow_lock = ATOMIC_FLAG_INIT, refreshing = ATOMIC_FLAG_INIT;
+static _Atomic(const void *) slow_holder; /* what is local to the thread that holds it */
 static char path[sizeof(pd_process.folder) + 64];
 static dev_t device;
 static ino_t inode;
@@ -32,18 +33,27 @@ void pd_slow_begin(struct pd_slow *slow)
 	pthread_sigmask(SIG_SETMASK, &all, &slow->signals);
 	while (atomic_flag_test_and_set_explicit(&slow_lock, memory_order_acquire))
 		sched_yield();
+	atomic_store_explicit(&slow_holder, &pd_self, memory_order_relaxed);
 }
 
 void pd_slow_end(struct pd_slow *slow)
 {
+	atomic_store_explicit(&slow_holder, NULL, memory_order_relaxed);
 	atomic_flag_clear_explicit(&slow_lock, memory_order_release);
 	pthread_sigmask(SIG_SETMASK, &slow->signals, NULL);
 	errno = slow->error;
 }
 
+/* Whether a slow path of this thread is what led here: a program may have functions of the C library of its own, which we call. */
+bool pd_slow_is_ours(void)
+{
+	return atomic_load_explicit(&slow_holder, memory_order_relaxed) == &pd_self;
+}
+
 /* For the child of a fork, whose locks may be held by a thread it does not have. */
 void pd_lock_reset(void)
 {
+	atomic_store(&slow_holder, NULL);
 	atomic_flag_clear(&slow_lock);
 	atomic_flag_clear(&refreshing);
 }
@@ -120,6 +130,27 @@ void pd_clock_refresh(void)
 	atomic_flag_clear(&refreshing);
 }
 
+/* Appends a text, and returns its end. By hand: a program's own snprintf may stand before the C library's, and know no long numbers. */
+static char *append(char *end, const char *text)
+{
+	while (*text)
+		*end++ = *text++;
+	*end = '\0';
+	return end;
+}
+
+static char *append_number(char *end, uint64_t number)
+{
+	char digits[21], *first = digits + sizeof(digits) - 1;
+
+	*first = '\0';
+	do {
+		*--first = (char)('0' + number % 10);
+		number /= 10;
+	} while (number);
+	return append(end, first);
+}
+
 static void describe_program(struct pd_header *header)
 {
 	if (readlink("/proc/self/exe", header->program, sizeof(header->program) - 1) < 0)
@@ -135,7 +166,7 @@ bool pd_file_create(void)
 	struct stat status;
 	int file;
 
-	snprintf(path, sizeof(path), "%s/%ld-%llu.pdrec", pd_process.folder, (long)getpid(), (unsigned long long)started.ticks);
+	append(append_number(append(append_number(append(append(path, pd_process.folder), "/"), (uint64_t)getpid()), "-"), started.ticks), ".pdrec");
 	file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
 	if (file < 0)
 		return false;

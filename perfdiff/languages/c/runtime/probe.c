@@ -142,6 +142,8 @@ static __attribute__((noinline, cold)) struct pd_thread *find_thread(uint32_t pr
 {
 	struct pd_thread *thread;
 
+	if (pd_slow_is_ours())
+		return NULL;
 	pd_child_find();
 	thread = pd_self.thread ? pd_self.thread : pd_thread_open();
 	if (!thread || pd_modes[probe] != PD_OFF)

@@ -277,6 +277,7 @@ struct pd_slow {
 
 void pd_slow_begin(struct pd_slow *slow);
 void pd_slow_end(struct pd_slow *slow);
+bool pd_slow_is_ours(void);
 void pd_lock_reset(void);
 
 /*

@@ -171,6 +171,8 @@ bool pd_local_open(struct pd_thread *thread, struct pd_local *local, uint32_t pr
 	struct pd_totals *totals;
 	struct pd_slow slow;
 
+	if (pd_slow_is_ours())
+		return false;
 	pd_slow_begin(&slow);
 	totals = pd_recording() ? pd_arena_take(&thread->arena, size) : NULL;
 	if (totals) {
