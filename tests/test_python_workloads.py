@@ -391,6 +391,7 @@ def test_values_are_named_as_people_know_them() -> None:
     ]  # fmt: skip
     assert labels([1, "1", object()])[:2] == [1, "1 #2"]
     assert " at 0x" not in str(labels([object()])[0])
+    assert identifiers(["n", "number of items", "2nd", "n"]) == ["n", "number_of_items", "_2nd", "n_4"]
 
 
 def test_values_have_one_name_in_the_trees_of_both_revisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,7 +404,6 @@ def test_values_have_one_name_in_the_trees_of_both_revisions(tmp_path: Path, mon
     assert base[::2] == ["PosixPath('first')", "PosixPath('last')"]
     assert len(set(base)) == 4
     assert head[2:] == base
-    assert identifiers(["n", "number of items", "2nd", "n"]) == ["n", "number_of_items", "_2nd", "n_4"]
 
 
 @dataclass(slots=True)
@@ -446,15 +446,29 @@ def expanded(
     folder: Path, base: object, head: object, end: Collection[str] = (), **given: object
 ) -> tuple[tuple[WorkloadConfig, ...], list[str]]:
     """Return what two listings lead to, with the texts of the notes."""
+    found, notes = suites(folder).expanded([LISTED], Told({Side.BASE: base, Side.HEAD: head}, end), **given)
+    return found, [note.text for note in notes]
+
+
+LISTED = WorkloadConfig("suite", "list", runs=7, setup="make", suite=Suite("asv", ""))
+
+
+def suites(folder: Path) -> Suites:
+    """Return the suites of two revisions, whose trees lie in a folder."""
     targets = {}
     for side in Side:
         (folder / side).mkdir()
         targets[side] = Target(folder / side, None, tree=folder / side)
     room = folder / "room"
     room.mkdir()
-    config = WorkloadConfig("suite", "list", runs=7, setup="make", suite=Suite("asv", ""))
-    found, notes = Suites(targets, {}, room).expanded([config], Told({Side.BASE: base, Side.HEAD: head}, end), **given)
-    return found, [note.text for note in notes]
+    return Suites(targets, {}, room)
+
+
+def test_what_head_had_no_time_for_does_not_fail_there(tmp_path: Path) -> None:
+    base = listing({"a": {(1,): 0.001}, "late": {(1,): 0.001}, "wrong": {(1,): 0.001}})
+    head = listing({"a": {(1,): 0.001}}, {"late": "not tried within 5 s", "wrong": "AssertionError"})
+    listed = suites(tmp_path).cases(LISTED, Told({Side.BASE: base, Side.HEAD: {**head, "untried": ["late"]}}))
+    assert listed.failing == ("wrong",)
 
 
 def test_benchmarks_that_both_revisions_have_become_workloads(tmp_path: Path) -> None:

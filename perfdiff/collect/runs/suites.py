@@ -25,7 +25,7 @@ from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
-from perfdiff.languages.listing import CALLS, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Benchmark, SuiteListing, Values
+from perfdiff.languages.listing import CALLS, LIKELY, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Benchmark, SuiteListing, Values
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.schema import Note, Side
 
@@ -58,7 +58,8 @@ class _RetriedCall:
 class Suites:
     """Lists suites in the plain builds of all sides. `room` is an empty folder, `environment` that of runs.
 
-    If they may be `abreast`, all sides are listed at the same time, and what then fails is tried again alone.
+    If they may be `abreast`, all sides are listed at the same time, and what then fails is tried again alone. What is named by `likely`
+    words may be tried first, as a listing may end before all is tried.
     """
 
     targets: Mapping[Side, Target]
@@ -66,6 +67,7 @@ class Suites:
     room: Path
     upkeep: Upkeep = field(default_factory=Upkeep)
     abreast: bool = False
+    likely: Collection[str] = ()
 
     def expanded(
         self, configs: Sequence[WorkloadConfig], executor: Executor, *, once: bool = False
@@ -238,6 +240,7 @@ class Suites:
             environment={
                 **target.surroundings(self.environment),
                 LISTED_TO: str(file),
+                LIKELY: " ".join(sorted(self.likely)),
                 **{name: f"{seconds:g}" for name, seconds in limits_s.items()},
             },
             timeout_s=_TIMES * config.timeout_s,
@@ -328,8 +331,9 @@ def _failures(listings: Mapping[Side, SuiteListing]) -> list[str]:
 
 
 def _failing_alone(base: SuiteListing, head: SuiteListing) -> tuple[str, ...]:
-    """Return the cases that fail in head, and run in base."""
-    return tuple(name for name in head.failures if name not in base.failures and name.split()[0] in base.benchmarks)
+    """Return the cases that fail in head, and run in base; what head had no time for need not fail."""
+    failing = (name for name in head.failures if name not in head.untried)
+    return tuple(name for name in failing if name not in base.failures and name.split()[0] in base.benchmarks)
 
 
 def does_not_end(case: EndlessCase) -> Note:
