@@ -500,6 +500,14 @@ def test_what_a_listing_had_no_time_for_is_not_taken_for_what_one_revision_alone
     assert expanded(tmp_path, base, head)[1] == ["of suite, what was not tried in all revisions, for lack of time, is left out: b"]
 
 
+def test_what_fails_alike_is_told_together(tmp_path: Path) -> None:
+    failures = dict.fromkeys(("b", "c", "d", "e"), "no such package") | {"f": "AssertionError"}
+    base = listing({"a": {(1,): 0.001}}, failures)
+    head = listing({"a": {(1,): 0.001}}, {**failures, "g": "no such package"})
+    said = "b, c and 2 more (no such package), f (AssertionError), g in head (no such package)"
+    assert expanded(tmp_path, base, head)[1] == [f"of suite, what fails when it is tried is left out: {said}"]
+
+
 def test_lines_are_counted_in_one_call(tmp_path: Path) -> None:
     (only,), _ = expanded(tmp_path, listing({"a": {(1,): 1e-6}}), listing({"a": {(1,): 1e-6}}), once=True)
     assert only.command == "run a {n} --calls 1"

@@ -34,6 +34,7 @@ _TIMES = 10  # as long as a run a listing may take, which tries all benchmarks
 _NO_POINT = -1
 _NUMBERS = re.compile(r"[0-9]+|0x[0-9a-f]+")  # in reasons: how long something took, a process, an address
 _SHOWN = 5  # names in a note
+_SHOWN_ALIKE = 2  # of those that fail for the same reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,12 +323,15 @@ def apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:
 
 
 def _failures(listings: Mapping[Side, SuiteListing]) -> list[str]:
-    """Return which benchmarks fail, and why: once where it is the same in all revisions."""
-    whys: dict[tuple[str, str], list[Side]] = {}
+    """Return which benchmarks fail, and why: once where it is the same in all revisions, and together where others fail alike."""
+    sides_by_failure: dict[tuple[str, str], list[Side]] = {}
     for side, listing in listings.items():
         for name, why in listing.failures.items():
-            whys.setdefault((name, why), []).append(side)
-    return [f"{name}{'' if len(sides) == len(listings) else f' in {sides[0]}'} ({why})" for (name, why), sides in whys.items()]
+            sides_by_failure.setdefault((name, why), []).append(side)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for (name, why), sides in sides_by_failure.items():
+        alike.setdefault(("" if len(sides) == len(listings) else f" in {sides[0]}", why), []).append(name)
+    return [f"{units.listed(names, _SHOWN_ALIKE)}{where} ({why})" for (where, why), names in alike.items()]
 
 
 def _failing_alone(base: SuiteListing, head: SuiteListing) -> tuple[str, ...]:
