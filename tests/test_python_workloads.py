@@ -391,6 +391,7 @@ def test_values_are_named_as_people_know_them() -> None:
     ]  # fmt: skip
     assert labels([1, "1", object()])[:2] == [1, "1 #2"]
     assert " at 0x" not in str(labels([object()])[0])
+    assert identifiers(["n", "number of items", "2nd", "n"]) == ["n", "number_of_items", "_2nd", "n_4"]
 
 
 def test_values_have_one_name_in_the_trees_of_both_revisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,7 +404,6 @@ def test_values_have_one_name_in_the_trees_of_both_revisions(tmp_path: Path, mon
     assert base[::2] == ["PosixPath('first')", "PosixPath('last')"]
     assert len(set(base)) == 4
     assert head[2:] == base
-    assert identifiers(["n", "number of items", "2nd", "n"]) == ["n", "number_of_items", "_2nd", "n_4"]
 
 
 @dataclass(slots=True)
@@ -446,15 +446,29 @@ def expanded(
     folder: Path, base: object, head: object, end: Collection[str] = (), **given: object
 ) -> tuple[tuple[WorkloadConfig, ...], list[str]]:
     """Return what two listings lead to, with the texts of the notes."""
+    found, notes = suites(folder).expanded([LISTED], Told({Side.BASE: base, Side.HEAD: head}, end), **given)
+    return found, [note.text for note in notes]
+
+
+LISTED = WorkloadConfig("suite", "list", runs=7, setup="make", suite=Suite("asv", ""))
+
+
+def suites(folder: Path) -> Suites:
+    """Return the suites of two revisions, whose trees lie in a folder."""
     targets = {}
     for side in Side:
         (folder / side).mkdir()
         targets[side] = Target(folder / side, None, tree=folder / side)
     room = folder / "room"
     room.mkdir()
-    config = WorkloadConfig("suite", "list", runs=7, setup="make", suite=Suite("asv", ""))
-    found, notes = Suites(targets, {}, room).expanded([config], Told({Side.BASE: base, Side.HEAD: head}, end), **given)
-    return found, [note.text for note in notes]
+    return Suites(targets, {}, room)
+
+
+def test_what_head_had_no_time_for_does_not_fail_there(tmp_path: Path) -> None:
+    base = listing({"a": {(1,): 0.001}, "late": {(1,): 0.001}, "wrong": {(1,): 0.001}})
+    head = listing({"a": {(1,): 0.001}}, {"late": "not tried within 5 s", "wrong": "AssertionError"})
+    listed = suites(tmp_path).cases(LISTED, Told({Side.BASE: base, Side.HEAD: {**head, "untried": ["late"]}}))
+    assert listed.failing == ("wrong",)
 
 
 def test_benchmarks_that_both_revisions_have_become_workloads(tmp_path: Path) -> None:
@@ -484,6 +498,14 @@ def test_what_a_listing_had_no_time_for_is_not_taken_for_what_one_revision_alone
     base = listing({"a": {(1,): 0.001}, "b": {(1,): 0.001}})
     head = {**listing({"a": {(1,): 0.001}}), "whole": False}
     assert expanded(tmp_path, base, head)[1] == ["of suite, what was not tried in all revisions, for lack of time, is left out: b"]
+
+
+def test_what_fails_alike_is_told_together(tmp_path: Path) -> None:
+    failures = dict.fromkeys(("b", "c", "d", "e"), "no such package") | {"f": "AssertionError"}
+    base = listing({"a": {(1,): 0.001}}, failures)
+    head = listing({"a": {(1,): 0.001}}, {**failures, "g": "no such package"})
+    said = "b, c and 2 more (no such package), f (AssertionError), g in head (no such package)"
+    assert expanded(tmp_path, base, head)[1] == [f"of suite, what fails when it is tried is left out: {said}"]
 
 
 def test_lines_are_counted_in_one_call(tmp_path: Path) -> None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from perfdiff.collect.choosing.callmap import CallMap, KnownCase
+from perfdiff.collect.choosing.subjects import Subjects
 from perfdiff.collect.choosing.witnesses import CaseCandidate, chosen
 from perfdiff.collect.recordings.marks import MarkedRun
 from perfdiff.collect.runs.suitecases import SuiteCase, in_processes, together
 from perfdiff.config import Suite, WorkloadConfig
-from perfdiff.languages.listing import Batch, Benchmark, SuiteListing
-from perfdiff.measuring.reaching import Seen, named, told_apart
+from perfdiff.languages.listing import UNTRIED, Batch, Benchmark, SuiteListing
+from perfdiff.measuring.reaching import Seen, named, names_changed, told_apart
+from perfdiff.records.schema import Change
 
 
 def names(candidates: Mapping[str, CaseCandidate], affordable_s: float) -> tuple[str, ...]:
@@ -32,6 +35,20 @@ def test_each_function_has_its_best_witness_before_any_has_a_second_one() -> Non
     }
     assert names(candidates, 10.0) == ("all of 2", "more of 1", "much of 1", "touches both")
     assert names(candidates, 1.5) == ("all of 2", "more of 1")
+
+
+def test_words_by_which_tests_are_named_are_those_of_changed_sources() -> None:
+    def at(file: str, name: str, change: Change) -> SimpleNamespace:
+        return SimpleNamespace(shown=SimpleNamespace(file=file, name=name), change=change)
+
+    pairs = {
+        1: at("lib/formatters/html.py", "HtmlFormatter._format_lines", Change.CHANGED),
+        2: at("lib/lexers/XML2.py", "lex", Change.UNCHANGED),
+        3: at("tests/test_rtf.py", "test_bold", Change.CHANGED),
+        4: at("lib/RTFWriter.py", "x", Change.AFFECTED),
+    }
+    subjects = Subjects(pairs, {})  # type: ignore[arg-type]
+    assert names_changed(subjects) == {"lib", "formatters", "html", "formatter", "format", "lines", "py", "rtf", "writer"}
 
 
 def test_one_case_runs_even_if_it_takes_longer_than_there_is_time_for() -> None:
@@ -241,5 +258,6 @@ def test_a_map_that_is_damaged_is_none(tmp_path: Path, content: bytes) -> None:
 def test_a_listing_is_read_as_it_was_written() -> None:
     tests = {case.name: case.sides[0] for case in unit_tests(["a", "b"])}
     sorts = Benchmark("sort", "sort {n} {calls}", "make", ("n",), {(1,): (0.5, False), ("x",): (1.0, True)})
-    listing = SuiteListing({**tests, "sort": sorts}, {"c": "fails"}, 0.25)
+    listing = SuiteListing({**tests, "sort": sorts}, {"c": "fails", "late": UNTRIED}, 0.25, untried=frozenset(("late",)))
     assert SuiteListing.read(listing.written()) == listing
+    assert SuiteListing.read(replace(listing, untried=frozenset()).written()) == listing

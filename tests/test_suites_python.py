@@ -115,6 +115,15 @@ def test_a_listing_ends_in_its_time_and_tells_what_was_not_tried(bare: Project) 
     assert listing["failures"]["tests/test_a.py::test_slow n=39"] == "not tried within 5 s"  # type: ignore[index]
     assert len(listing["failures"]) + len(benchmark["points"]) == 40  # type: ignore[arg-type, index]
     assert set(listing["failures"].values()) == {"not tried within 5 s"}  # type: ignore[attr-defined]
+    assert listing["untried"] == [*listing["failures"]]  # type: ignore[misc]
+
+
+def test_tests_whose_files_are_named_by_what_changed_are_tried_first(bare: Project) -> None:
+    files = ("tests/test_a.py", "tests/test_b.py", "tests/formatters/test_html.py")
+    write(bare.folder, dict.fromkeys(files, "def test_last(): pass\ndef test_first(): pass\n"))
+    expected = [f"{file}::{test}" for file in (files[2], *files[:2]) for test in ("test_last", "test_first")]
+    bare.run(f"PERFDIFF_LISTING_LIKELY='formatter formatters html lines' python -m {DRIVER} list pytest tests")
+    assert names(json.loads((bare.folder / "listing.json").read_text())) == expected
 
 
 def test_a_suite_with_many_points_times_each_for_less(bare: Project) -> None:

@@ -4,7 +4,7 @@ Drivers that run in the interpreter of a project write it themselves, as their l
 in them by their own options is listed by a function of the pack, which `command` makes perfdiff's own interpreter call in the built tree.
 
     {"benchmarks": [{"name", "command", "setup", "parameters": {NAME: VALUES}, "points": [[VALUES, SECONDS, REPEATABLE], …], "batch"}, …],
-     "failures": {NAME: WHY}, "start_s": SECONDS, "whole": whether all was tried in its time}
+     "failures": {NAME: WHY}, "start_s": SECONDS, "whole": whether all was tried in its time, "untried": [NAMES of failures]}
 
 A `command` has the place `{calls}` for how often the benchmark is called in a run, and one for each parameter; what cannot be called again
 within a process is not REPEATABLE. SECONDS are those of one call, `start_s` is the CPU time of a process before its first call. `batch`
@@ -29,9 +29,11 @@ from perfdiff.languages.installed import loaded
 
 LISTED_TO = "PERFDIFF_LISTING"  # the variable that names the file
 LISTING_S = "PERFDIFF_LISTING_S"  # the variable that says in how many seconds a listing has to end
+LIKELY = "PERFDIFF_LISTING_LIKELY"  # the variable with words of what changed: what is named by them is tried before all else
 LONGEST_S = "PERFDIFF_LISTING_LONGEST_S"  # the variable that says how many seconds a benchmark may take, where it is not as usual
 CALLS, CASES = "{calls}", "{cases}"  # places in commands
 LIMIT_S = 60.0  # where nobody says it
+UNTRIED = "was not tried: the time for the listing was over"  # why a benchmark is not listed that need not fail
 
 Values = tuple[float | str, ...]
 
@@ -69,13 +71,14 @@ class Benchmark:
 class SuiteListing:
     """What a suite has in one revision, why others fail, by name, and the CPU time in seconds that a run takes before its first call.
 
-    One that is not `whole` ran out of time, and has more whose names it does not know.
+    One that is not `whole` ran out of time, and has more whose names it does not know. Of the failures, `untried` ones had no time.
     """
 
     benchmarks: Mapping[str, Benchmark] = field(default_factory=dict)
     failures: Mapping[str, str] = field(default_factory=dict)
     start_s: float = 0.0
     whole: bool = True
+    untried: frozenset[str] = frozenset()
 
     @classmethod
     def read(cls, text: str) -> SuiteListing:
@@ -92,7 +95,8 @@ class SuiteListing:
             )
             for entry in table["benchmarks"]
         }
-        return cls(benchmarks, dict(table["failures"]), float(table["start_s"]), bool(table.get("whole", True)))
+        untried = frozenset(map(str, table.get("untried", ())))
+        return cls(benchmarks, dict(table["failures"]), float(table["start_s"]), bool(table.get("whole", True)), untried)
 
     def written(self) -> str:
         """Return the JSON of the listing."""
@@ -100,7 +104,9 @@ class SuiteListing:
             {**asdict(benchmark), "points": [[list(values), *point] for values, point in benchmark.points.items()]}
             for benchmark in self.benchmarks.values()
         ]
-        return json.dumps({"benchmarks": benchmarks, "failures": self.failures, "start_s": self.start_s, "whole": self.whole})
+        untried = sorted(self.untried.union(name for name, why in self.failures.items() if why == UNTRIED))
+        beside = {"failures": self.failures, "start_s": self.start_s, "whole": self.whole, "untried": untried}
+        return json.dumps({"benchmarks": benchmarks, **beside})
 
 
 @dataclass(frozen=True, slots=True)

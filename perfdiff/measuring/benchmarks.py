@@ -21,7 +21,7 @@ from perfdiff.languages.frameworks import frameworks, unlisted
 from perfdiff.languages.listing import LIMIT_S
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.firstwords import FirstRuns
-from perfdiff.measuring.reaching import Calls, Reaching, sought
+from perfdiff.measuring.reaching import Calls, Reaching, names_changed, sought
 from perfdiff.measuring.site import Site
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.schema import Note, Phase
@@ -129,7 +129,8 @@ class Selecting:
         plain = {side: self.site.targets[Phase.PLAIN, side] for side in bench.sides}
         abreast = len(plain) > 1 and kernel.granted_cpus() >= len(plain)
         longer = _LONGER if abreast and kernel.idle_cpus() < _IDLE_CPUS else 1.0
-        lists = Suites(plain, bench.request.inherited, bench.room, bench.upkeep, abreast)
+        likely = names_changed(self.site.subjects) if len(plain) > 1 else ()
+        lists = Suites(plain, bench.request.inherited, bench.room, bench.upkeep, abreast, likely)
         fresh: list[SuiteCase] = []
         for workload in suites:
             assert workload.suite is not None, "only suites are listed"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import re
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,6 +34,8 @@ _MOST_OF_ONE = 3.0
 _LEAST_S = 1.0  # for which tests of a run may begin that is made at all
 _PARTS = 8  # that tests of one process are split into where some of them reach the change
 
+_WORD = re.compile(r"[A-Z]?[a-z]{2,}|[A-Z]{2,}(?![a-z])")  # of snake_case, and of CamelCase
+
 Calls = Mapping[int, float]  # in a run, by function
 
 
@@ -47,6 +50,13 @@ def sought(subjects: Subjects, exclude: Sequence[str]) -> frozenset[int]:
     unprobed = subjects.unprobed(exclude)
     above = itertools.chain.from_iterable(unprobed[id_] for id_ in changed & unprobed.keys())
     return frozenset((changed - unprobed.keys()) | set(above))
+
+
+def names_changed(subjects: Subjects) -> frozenset[str]:
+    """Return the words in the names of changed functions and of their files, by which tests of them are named as a rule."""
+    shown = (subjects.pairs[id_].shown for id_ in subjects.suspects)
+    texts = (f"{definition.file} {definition.name}" for definition in shown if not is_of_tests(definition.file))
+    return frozenset(word.lower() for text in texts for word in _WORD.findall(text))
 
 
 @dataclass(frozen=True, slots=True)

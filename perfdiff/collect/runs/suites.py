@@ -25,7 +25,7 @@ from perfdiff.collect.trees.upkeep import Chores, Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, RunFailedError, RunTimeoutError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
-from perfdiff.languages.listing import CALLS, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Benchmark, SuiteListing, Values
+from perfdiff.languages.listing import CALLS, LIKELY, LIMIT_S, LISTED_TO, LISTING_S, LONGEST_S, Benchmark, SuiteListing, Values
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.schema import Note, Side
 
@@ -34,6 +34,7 @@ _TIMES = 10  # as long as a run a listing may take, which tries all benchmarks
 _NO_POINT = -1
 _NUMBERS = re.compile(r"[0-9]+|0x[0-9a-f]+")  # in reasons: how long something took, a process, an address
 _SHOWN = 5  # names in a note
+_SHOWN_ALIKE = 2  # of those that fail for the same reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class _RetriedCall:
 class Suites:
     """Lists suites in the plain builds of all sides. `room` is an empty folder, `environment` that of runs.
 
-    If they may be `abreast`, all sides are listed at the same time, and what then fails is tried again alone.
+    If they may be `abreast`, all sides are listed at the same time, and what then fails is tried again alone. What is named by `likely`
+    words may be tried first, as a listing may end before all is tried.
     """
 
     targets: Mapping[Side, Target]
@@ -66,6 +68,7 @@ class Suites:
     room: Path
     upkeep: Upkeep = field(default_factory=Upkeep)
     abreast: bool = False
+    likely: Collection[str] = ()
 
     def expanded(
         self, configs: Sequence[WorkloadConfig], executor: Executor, *, once: bool = False
@@ -238,6 +241,7 @@ class Suites:
             environment={
                 **target.surroundings(self.environment),
                 LISTED_TO: str(file),
+                LIKELY: " ".join(sorted(self.likely)),
                 **{name: f"{seconds:g}" for name, seconds in limits_s.items()},
             },
             timeout_s=_TIMES * config.timeout_s,
@@ -319,17 +323,21 @@ def apart(workloads: Iterable[WorkloadConfig]) -> Iterator[WorkloadConfig]:
 
 
 def _failures(listings: Mapping[Side, SuiteListing]) -> list[str]:
-    """Return which benchmarks fail, and why: once where it is the same in all revisions."""
-    whys: dict[tuple[str, str], list[Side]] = {}
+    """Return which benchmarks fail, and why: once where it is the same in all revisions, and together where others fail alike."""
+    sides_by_failure: dict[tuple[str, str], list[Side]] = {}
     for side, listing in listings.items():
         for name, why in listing.failures.items():
-            whys.setdefault((name, why), []).append(side)
-    return [f"{name}{'' if len(sides) == len(listings) else f' in {sides[0]}'} ({why})" for (name, why), sides in whys.items()]
+            sides_by_failure.setdefault((name, why), []).append(side)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for (name, why), sides in sides_by_failure.items():
+        alike.setdefault(("" if len(sides) == len(listings) else f" in {sides[0]}", why), []).append(name)
+    return [f"{units.listed(names, _SHOWN_ALIKE)}{where} ({why})" for (where, why), names in alike.items()]
 
 
 def _failing_alone(base: SuiteListing, head: SuiteListing) -> tuple[str, ...]:
-    """Return the cases that fail in head, and run in base."""
-    return tuple(name for name in head.failures if name not in base.failures and name.split()[0] in base.benchmarks)
+    """Return the cases that fail in head, and run in base; what head had no time for need not fail."""
+    failing = (name for name in head.failures if name not in head.untried)
+    return tuple(name for name in failing if name not in base.failures and name.split()[0] in base.benchmarks)
 
 
 def does_not_end(case: EndlessCase) -> Note:

@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perfdiff.languages.listing import CALLS, TriedCommand, limit_s, longest_s, tried
+from perfdiff.languages.listing import CALLS, UNTRIED, TriedCommand, limit_s, longest_s, tried
 
 _LONGEST_S = 10.0  # that one benchmark may take as a rule: twenty runs of it, of which a comparison needs more, would take minutes
 ENOUGH_S = 0.01  # of CPU time that timed calls take together: that of starting a process differs by a millisecond
 _CLEAR_S = 0.1  # that they take together by the clock, where they wait: processes are kept waiting for tens of milliseconds by others
 _BUSY = 0.1  # share of the clock's time below which they seem to wait: on a busy machine, what does not wait has a fraction of a CPU
-LATE = "was not tried: the time for the listing was over"
 _MOST_FASTER = 100  # times as many calls as before: such as take no time that can be seen then take a second at most
 _MOST_CALLS = 10**9
 _STARTS = 3  # of a process, by others of which one may be kept waiting
@@ -89,7 +88,7 @@ class Attempts:
 def why(attempt: TriedCommand) -> str:
     """Return in one line why a command failed, "" where it did not."""
     if attempt.code is None:
-        return f"takes longer than {attempt.wall_s:.0f} s" if attempt.wall_s else LATE
+        return f"takes longer than {attempt.wall_s:.0f} s" if attempt.wall_s else UNTRIED
     if attempt.code == 0:
         return ""
     said = next((line.strip() for line in reversed((attempt.output + "\n" + attempt.errors).splitlines()) if line.strip()), "")

@@ -11,8 +11,8 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from perfdiff.languages.c.suites.attempts import LATE, Attempts, why
-from perfdiff.languages.listing import TriedCommand
+from perfdiff.languages.c.suites.attempts import Attempts, why
+from perfdiff.languages.listing import UNTRIED, TriedCommand
 
 _MOST_ENDS = 10  # of a program before its last test: of more, each of which may take long, none is waited for
 _MOST_BYTES = 60_000  # of names in a command: Linux allows 128 KiB for one argument
@@ -68,7 +68,7 @@ class CaseProgram:
             left = [name for name in left or self.names() if name not in outcomes]
             if not left or (not report.outcomes and not report.running):
                 break
-        failures.update(dict.fromkeys(left, NOT_RUN if attempts.left_s else LATE))
+        failures.update(dict.fromkeys(left, NOT_RUN if attempts.left_s else UNTRIED))
         failures.update({name: outcome.reason for name, outcome in outcomes.items() if outcome.reason})
         return {name: outcome for name, outcome in outcomes.items() if not outcome.reason}
 

@@ -42,7 +42,6 @@ _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)\b.*)$")
 _FAILED, _OVER = "<failure>", "# Run complete"
 _PARAMETER = re.compile(r"(?:^|, )([A-Za-z_]\w*) = ")
 _COMMA = "JMH's option `-p` separates values by commas, and a value of its parameters has one"
-_NOT_TRIED = "not tried: the benchmarks before it took all of the time"
 
 Parameters = tuple[tuple[str, str], ...]
 
@@ -195,7 +194,7 @@ def _listed(holder: _Benchmarks, listed_before: Mapping[str, Benchmark], seconds
         in_fork = _benchmarks(holder, forked, _IN_FORK)
         benchmarks |= in_fork
         failures |= {name: why for name, why in course.failures.items() if name.partition(" ")[0] not in in_fork} | forked.failures
-        failures |= {name: _NOT_TRIED for name in group if name not in course.seen}
+        failures |= {name: listing.UNTRIED for name in group if name not in course.seen}
     return benchmarks, failures
 
 

@@ -15,6 +15,7 @@ and benchmark), or `callable` (`module:function`, and its parameters' values as 
 `list` tries each benchmark at each combination of its parameters in processes that it watches, which do the task `try`, and writes JSON to
 the file PERFDIFF_LISTING, within PERFDIFF_LISTING_S seconds: `benchmarks`, each with `name`, `command` (which `--calls N` completes),
 `setup`, `parameters` (values by name), `points` (values, the seconds that a call takes, and whether it can be made again) and `batch` (how
-several tests run in one process, or null); `failures`, by benchmark; and `start_s`, the CPU time before the first call. `batch` runs each
-TEST N times, as its command's place `{calls}` says.
+several tests run in one process, or null); `failures`, by benchmark; and `start_s`, the CPU time before the first call. Of tests of pytest
+those come first whose files have the words of PERFDIFF_LISTING_LIKELY in their names. `batch` runs each TEST N times, as its command's
+place `{calls}` says.
 """

@@ -24,7 +24,7 @@ from _pytest.reports import CollectReport
 from _pytest.runner import runtestprotocol
 
 from .marks import Marks
-from .reporting import Report
+from .reporting import Report, unlikely
 from .scanning import benchmark_files
 from .trials import LONG_TEST_S, Attempt, Label, described, identifiers, labels, own_s, point, took
 
@@ -204,6 +204,7 @@ class _Trying:
         self._names = named(items)
         yield
         items[:] = [item for item in items if isinstance(item, pytest.Function | DoctestItem) and self._is_selected(item)]
+        items.sort(key=lambda item: unlikely(item.nodeid.partition("::")[0]))
         self._report.plan(map(self._shown, items))
 
     @pytest.hookimpl(tryfirst=True)

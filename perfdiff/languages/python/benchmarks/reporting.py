@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from .trials import TRIAL_S
 
 STEPS = "PERFDIFF_LISTING_STEPS"  # the variable that names the file
 LISTING_S = "PERFDIFF_LISTING_S"
+LIKELY = "PERFDIFF_LISTING_LIKELY"  # the variable with words of what changed
 LIMIT_S = 60.0  # of a listing, where the environment names none
 _SHARE = 0.125  # of that time in which calls are timed for themselves: looking for how many fit takes three times as long at most
 
@@ -24,6 +26,11 @@ _SHARE = 0.125  # of that time in which calls are timed for themselves: looking 
 def limit_s() -> float:
     """Return in how many seconds a listing has to end."""
     return float(os.environ.get(LISTING_S, LIMIT_S))
+
+
+def unlikely(file: str) -> int:
+    """Return a number by which files are sorted so that those come first that more words of what changed are in the names of."""
+    return -len({*re.findall(r"[a-z]{3,}", file.lower())} & {*os.environ.get(LIKELY, "").split()})
 
 
 class Report:

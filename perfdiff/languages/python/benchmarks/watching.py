@@ -74,10 +74,9 @@ class Trials:
 
     def listing(self, untried: str) -> dict[str, object]:
         """Return the listing; what was planned and not begun fails for the reason `untried`."""
-        for name in self._planned:
-            if name not in self._begun:
-                self._failures.setdefault(name, untried)
-        return {"benchmarks": list(self._benchmarks.values()), "failures": self._failures, "start_s": self._start_s}
+        late = [name for name in self._planned if name not in self._begun and name not in self._failures]
+        self._failures.update(dict.fromkeys(late, untried))
+        return {"benchmarks": list(self._benchmarks.values()), "failures": self._failures, "start_s": self._start_s, "untried": late}
 
     def _watch(self) -> tuple[int, str]:
         """Let a process try what is left to be tried; return its exit code, and how it ended."""
