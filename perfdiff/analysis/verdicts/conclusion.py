@@ -134,9 +134,10 @@ def _not_located(program: ProgramFindings) -> Claim | None:
     if not slower:
         return None
     reasons = [claim("files-differ", names=evidence.met)] if evidence.met else []
-    if any(finding.info.change.is_suspect for finding in program.functions):
+    if changed := [finding.info.name for finding in program.functions if finding.info.change.is_suspect]:
         likely = _by_counts(evidence.suspects[:SUSPECTS])
-        reasons.append(claim("no-call-explains" if evidence.is_timed else "no-call-timed", likely=likely))
+        untimed = claim("no-call-timed", likely=likely or claim("may-be-why", names=tuple(changed)))
+        reasons.append(claim("no-call-explains", likely=likely) if evidence.is_timed else untimed)
     else:
         reasons.append(claim("nothing-changed-ran" if evidence.met else "nothing-changed-ran-alone"))
     return claim("not-located", takes=_takes(slower[0]), reasons=tuple(reasons))

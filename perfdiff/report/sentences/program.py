@@ -52,6 +52,11 @@ def _files_differ(facts: Facts) -> str:
     return f"{files}{few(quoted(facts['names']))}, which runs use, {differ} between base and head"
 
 
+def _may_be_why(facts: Facts) -> str:
+    names = few(quoted(facts["names"]))
+    return f"; {names} changed and may be why" if len(facts["names"]) == 1 else f"; any of {names}, which changed, may be why"
+
+
 def _none_slower(facts: Facts) -> str:
     compared = "1 changed function" if facts["compared"] == 1 else f"{facts['compared']} changed functions"
     return f"{compared} compared, none makes the program slower"
@@ -92,6 +97,7 @@ WORDINGS: Mapping[str, Wording] = {
     "files-differ": _files_differ,
     "no-call-explains": "no single call explains it{likely}",
     "no-call-timed": "no calls were timed{likely}",
+    "may-be-why": _may_be_why,
     "nothing-changed-ran": "no function that ran has changed",
     "nothing-changed-ran-alone": "no function that ran has changed: look at data files, build options and libraries",
     "by-counts": "; by counts, {works:and}",
