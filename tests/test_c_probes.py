@@ -13,6 +13,8 @@ import runtimes
 from c_programs import function, program
 from perfdiff.build.additions import guilty_probes
 from perfdiff.errors import StoreError
+from perfdiff.languages.c import lexer
+from perfdiff.languages.c.obstacles import obstacle
 from perfdiff.languages.c.probes import insert
 from perfdiff.languages.protocol import FunctionDefinition, Probe
 from probed_trees import compiled, probed, ran
@@ -314,3 +316,17 @@ def test_a_tree_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError) as caught:
         insert(tmp_path, [Probe(1, function(found, "f"), (0,), ())])
     assert caught.value.slug == "cache-unwritable"
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_obstructed"),
+    [
+        ('__asm volatile ("movq %rbp, 24(%rdi) \\n" "jmp g");', True),
+        ('asm("str r4, [r0, #8]");', True),
+        ('__asm__ __volatile__ ("movq %0, %%rax" : : "r" (n));', False),
+        ('asm volatile ("pause");', False),
+    ],
+)
+def test_a_function_whose_assembler_text_finds_its_arguments_in_registers_carries_no_probe(statement: str, is_obstructed: bool) -> None:
+    says = obstacle((), lexer.tokens(f"{{ {statement} }}".encode()), has_place=True, name="f", resolvers=())
+    assert (says is not None) == is_obstructed

@@ -21,6 +21,9 @@ _FIRST = re.compile(
     rb"(?:\s|\\\r?\n|//[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/|\#[^\n]*\n)*"
     rb"(?:__label__\b|(?:\#[ \t]*pragma[ \t]+|_Pragma\s*\(\s*\"\s*)(?:STDC|clang[ \t]+fp|float_control)\b)"
 )
+# Assembler text without operands that names registers, such as those that arguments came in: a probe's call would change them.
+_BARE_ASSEMBLER = re.compile(r'\b(?:__)?asm(?:__)?(?: (?:__)?(?:volatile|inline|goto)(?:__)?)* \( ((?:\w*"(?:[^"\\]|\\.)*" ?)+)\)')
+_REGISTER = re.compile(r"%[a-z]|\b(?:[rxw]\d+|sp|lr)\b")
 _IFUNC = re.compile(rb'\bifunc(?:__)?\s*\(\s*"(\w+)"')
 
 
@@ -38,9 +41,16 @@ def obstacle(head: Collection[str], body: Collection[str], *, has_place: bool, n
         *((attribute in words, reason) for attribute, reason in _ATTRIBUTES.items()),
         (not _COROUTINE.isdisjoint(body), "a coroutine: its frame outlives the call"),
         (name in resolvers, "it chooses an implementation while the program is being linked (ifunc)"),
+        (_finds_registers(body), "its assembler text finds its arguments in registers"),
         (always_inlined, "always inlined around machine instructions, a few cycles long"),
     )
     return next((reason for holds, reason in reasons if holds), None)
+
+
+def _finds_registers(body: Collection[str]) -> bool:
+    if {"asm", "__asm", "__asm__"}.isdisjoint(body):
+        return False
+    return any(_REGISTER.search(text) for text in _BARE_ASSEMBLER.findall(" ".join(body)))
 
 
 def first_statement(source: bytes, start: int) -> str | None:
