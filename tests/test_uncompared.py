@@ -11,7 +11,7 @@ import pytest
 
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
-from perfdiff.build.decided import decided
+from perfdiff.build.decided import built_otherwise, decided
 from perfdiff.errors import RunFailedError
 from perfdiff.progress import Silent
 from perfdiff.report.sentences.catalogue import say
@@ -72,6 +72,30 @@ def test_what_a_guessed_command_decides_and_the_revisions_say_otherwise(
 )
 def test_what_no_guessed_command_decides(guessed_from: str, name: str, base: str, head: str, tmp_path: Path) -> None:
     assert decided(guessed_from, trees(tmp_path, name, base, head)) == ()
+
+
+SLOWER = ("CFLAGS=-O2 make\n", "CFLAGS=-O0 make\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "head", "is_same_code", "is_told"),
+    [
+        ("build.sh", *SLOWER, False, True),
+        ("Dockerfile", "FROM debian\nRUN make CFLAGS=-O3\n", "FROM debian\nRUN make CFLAGS=-O0\n", False, True),
+        ("debian/rules", "\tmake CFLAGS='-O2 -flto'\n", "\tmake CFLAGS=-O2\n", True, True),
+        ("Makefile", "prog:\nrelease: CFLAGS = -O2\n", "prog:\nrelease: CFLAGS = -O0\n", True, True),
+        ("Makefile", "CFLAGS = -O3\n", "CFLAGS = -O2\n", False, False),  # it is built so, and timed
+        ("build.sh", "make -j4 OPT=-O2\n", "make -j8 OPT=-O2 # was -O3\n", True, False),
+        ("build.sh", None, "CFLAGS=-O2 make\n", True, False),  # nobody built base by it
+        (".github/workflows/ci.yml", *SLOWER, True, False),
+        ("notes.md", *SLOWER, True, False),
+        ("prog.c", "/* fast by -O3 */\n", "/* fast by -O2 */\n", True, False),
+    ],
+)
+def test_files_that_build_by_another_command_than_the_guessed_one(  # noqa: PLR0917 (what they say, and whether it is used)
+    name: str, base: str | None, head: str, is_same_code: bool, is_told: bool, tmp_path: Path
+) -> None:
+    assert built_otherwise(trees(tmp_path, name, base, head), is_same_code=is_same_code) == ((name,) if is_told else ())
 
 
 @pytest.mark.integration

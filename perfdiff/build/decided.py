@@ -1,4 +1,4 @@
-"""What a guessed build command decides in the place of the files that its build system reads: `-DCMAKE_BUILD_TYPE=Release` and its like."""
+"""What a guessed build command decides in the place of a project's own files: `-DCMAKE_BUILD_TYPE=Release`, and which command builds."""
 
 from __future__ import annotations
 
@@ -7,9 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from perfdiff.languages.tree_files import all_differing
+from perfdiff.languages.tree_files import all_differing, regular
 
 _BUILD_FOLDER = "build"  # in which guessed commands build
+# By these alone a compiler is told how much to optimise, or to do more.
+_OPTIMISING = re.compile(
+    r"(?<![\w-])(?:-O(?:[0-3sgz]|fast)?(?!\w)|-march=[\w.-]+|-flto\b|-?D?NDEBUG\b|-fsanitize=[\w,]+|-pg\b|--coverage\b)"
+)
+# Scripts and recipes of packages build a program with a command of their own; files of build systems may have another target for that.
+_OWN_COMMAND = re.compile(r"(?:.+/)?(?:(?:Docker|Container)file[^/]*|[^/]+\.(?:sh|spec|nix)|PKGBUILD|APKBUILD)|debian/rules")
+_OWN_TARGET = re.compile(
+    r"(?:.+/)?(?:(?:GNU)?[Mm]akefile[^/]*|CMakeLists\.txt|configure|SCons(?:truct|cript)|BUILD|[Jj]ustfile"
+    r"|[^/]+\.(?:mk|mak|am|ac|in|cmake|bazel|gradle|xml|toml|cfg|ini|json|ya?ml|bat))"
+)
+_LARGEST = 1 << 20  # bytes of a file that somebody wrote to build something
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +63,23 @@ def _say_otherwise(command: _Command, path: PurePosixPath, places: Mapping[int, 
         return False
     texts = [places[side].read_text(errors="replace") if side in places and places[side].is_file() else "" for side in range(2)]
     return command.of(path.name, texts[0]) != command.of(path.name, texts[1])
+
+
+def built_otherwise(trees: Sequence[Path], *, is_same_code: bool) -> tuple[str, ...]:
+    """Return the files by which base and head optimise otherwise where another command than the guessed one builds them.
+
+    Scripts and recipes of packages are such files. Those of build systems are where the guessed command builds the same code of both
+    (`is_same_code`): it did not use what they say otherwise, as what a makefile says of another target. What services that build each
+    commit are told, in hidden files, is no user's build.
+    """
+    differing = regular(dict(all_differing(*trees)))
+    own = [name for name in differing if _OWN_COMMAND.fullmatch(name) or (is_same_code and _OWN_TARGET.fullmatch(name))]
+    return tuple(name for name in own if not name.startswith(".") and len({*map(_optimising, differing[name])}) > 1)
+
+
+def _optimising(file: Path) -> tuple[str, ...]:
+    """Return the optimising options that a text has outside of comments, sorted."""
+    if file.stat().st_size > _LARGEST:
+        return ()
+    lines = (line.partition("#")[0] for line in file.read_text(errors="replace").splitlines())
+    return tuple(sorted(option for line in lines for option in _OPTIMISING.findall(line)))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from perfdiff.analysis.policy import POLICY
-from perfdiff.build.decided import decided
+from perfdiff.build.decided import built_otherwise, decided
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.languages import kept_files
@@ -48,7 +48,8 @@ def _differences(bench: Bench, site: Site, met: MetFiles, waiting: Sequence[Poin
     if names := _in_the_checkout_alone(bench, site, met.in_trees):
         yield ComparisonGap(UncomparedReason.CHECKOUT, names)
     guessed_from = bench.request.config.build_guessed_from
-    if guessed_from and (files := decided(guessed_from, [site.plain[side].tree for side in Side])):
+    trees = [site.plain[side].tree for side in Side]
+    if guessed_from and (files := decided(guessed_from, trees) or built_otherwise(trees, is_same_code=site.same_code)):
         yield ComparisonGap(UncomparedReason.BUILD, files)
     if site.failing:
         yield ComparisonGap(UncomparedReason.FAILING, site.failing)
