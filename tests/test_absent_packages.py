@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfdiff.languages.python.absent import absent
+from perfdiff.languages.python.absent import absent, listed_otherwise
 
 TAKES = (
     "def total(n):\n    try:\n        import fast\n        return fast.total(n)\n    except ImportError:\n        return sum(range(n))\n"
@@ -42,3 +42,35 @@ def test_imports_are_known_by_their_first_name(tmp_path: Path, text: str) -> Non
 @pytest.mark.parametrize("head", ["import sys, os", "from . import own", "def broken(:"])
 def test_the_standard_library_and_what_cannot_be_read_name_nothing(tmp_path: Path, head: str) -> None:
     assert of(tmp_path, {"own/sys.py": "", "own/own.py": "", "own/os.py": ""}, head=head) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "head", "is_told"),
+    [
+        ("requirements/prod.txt", "click\nFast==1.2\n", "click\n", True),
+        ("requirements-prod.txt", "fast[simd]>=1\n", "", True),
+        ("pyproject.toml", "speed = ['fast']\n", "speed = []\n", True),
+        ("setup.cfg", "speed =\n    fast\n", "speed =\n", True),
+        ("Dockerfile", "RUN pip install fast\n", "RUN pip install .\n", True),
+        ("requirements/prod.txt", "click\nfast==1.2\n", "click\nfast==1.3\n", False),  # it would be there in both
+        ("requirements/dev.txt", "fast\npytest\n", "fast\n", False),  # no source that runs imports it
+        ("requirements/prod.txt", "fast\n# faster\n", "fast\n# fast\n", False),
+        ("notes.txt", "fast\n", "\n", False),
+        (".github/workflows/ci.yml", "pip install fast\n", "\n", False),
+    ],
+)
+@pytest.mark.parametrize("is_there", [False, True])
+def test_lists_that_name_a_package_on_one_side_alone_which_sources_import_and_nobody_has(  # noqa: PLR0917 (what they say, and who has it)
+    name: str, base: str, head: str, is_told: bool, is_there: bool, tmp_path: Path
+) -> None:
+    trees = [tmp_path / "base", tmp_path / "head"]
+    for tree, text in zip(trees, (base, head), strict=True):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+        (tree / "main.py").write_text(TAKES)
+    (tmp_path / "venv").mkdir()
+    if is_there:
+        (tmp_path / "venv/fast.py").write_text("")
+    sources = [tree / "main.py" for tree in trees]
+    told = listed_otherwise({name: (trees[0] / name, trees[1] / name)}, sources, trees, [tmp_path / "venv"])
+    assert told == ((name,) if is_told and not is_there else ())

@@ -18,7 +18,7 @@ _OPTIMISING = re.compile(
 _OWN_COMMAND = re.compile(r"(?:.+/)?(?:(?:Docker|Container)file[^/]*|[^/]+\.(?:sh|spec|nix)|PKGBUILD|APKBUILD)|debian/rules")
 _OWN_TARGET = re.compile(
     r"(?:.+/)?(?:(?:GNU)?[Mm]akefile[^/]*|CMakeLists\.txt|configure|SCons(?:truct|cript)|BUILD|[Jj]ustfile"
-    r"|[^/]+\.(?:mk|mak|am|ac|in|cmake|bazel|gradle|xml|toml|cfg|ini|json|ya?ml|bat))"
+    r"|[^/]+\.(?:mk|mak|am|ac|in|cmake|bazel|toml|cfg|ini|json|ya?ml|bat))"
 )
 _LARGEST = 1 << 20  # bytes of a file that somebody wrote to build something
 

@@ -116,7 +116,10 @@ class Packs:
         return tuple(name for pack in self._serving(head) for name in pack.absent(base, head, differing))
 
     def unfollowed(self, base: PlainBuild, head: PlainBuild, met: Collection[str] | None) -> tuple[ComparisonGap, ...]:
-        """Return the files that differ and say what users install, where both builds have the same installed."""
+        """Return the files that differ and say what users install, where both builds have the same installed.
+
+        `met` are the files that runs met, those in trees by their names there, None where that is not known.
+        """
         differing = dict(all_differing(base.tree, head.tree))
         return tuple(difference for pack in self._serving(head) for difference in pack.unfollowed(base, head, differing, met))
 

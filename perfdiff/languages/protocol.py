@@ -384,7 +384,7 @@ class Language(Protocol):
     def unfollowed(
         self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
     ) -> tuple[ComparisonGap, ...]:
-        """Return files that say what users install, where both builds have the same; `met` are files outside that runs opened, if known."""
+        """Return files that say what users install, where both builds have the same; runs `met` files, in trees by name, if known."""
         return ()
 
     def same_code(

@@ -44,7 +44,8 @@ def _differences(bench: Bench, site: Site, met: MetFiles, waiting: Sequence[Poin
         yield ComparisonGap(UncomparedReason.COMMIT, (base.commit, head.commit))
     if names := bench.packs.absent(site.plain[Side.BASE], site.plain[Side.HEAD], met.in_trees):
         yield ComparisonGap(UncomparedReason.ABSENT, names)
-    yield from bench.packs.unfollowed(site.plain[Side.BASE], site.plain[Side.HEAD], met.elsewhere)
+    everywhere = None if met.elsewhere is None else met.elsewhere | met.in_trees
+    yield from bench.packs.unfollowed(site.plain[Side.BASE], site.plain[Side.HEAD], everywhere)
     if names := _in_the_checkout_alone(bench, site, met.in_trees):
         yield ComparisonGap(UncomparedReason.CHECKOUT, names)
     guessed_from = bench.request.config.build_guessed_from

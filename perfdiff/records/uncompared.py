@@ -12,6 +12,7 @@ class UncomparedReason(StrEnum):
     BUILD = "build"  # a build command that was guessed decides it
     ABSENT = "absent"  # what it uses is there by hand, and in no build
     PINS = "pins"  # files pin other versions of packages than runs have, which are the same ones for both sides
+    LISTED = "listed"  # one side alone lists a package that sources import where there is any, and no runs have it
     INTERPRETER = "interpreter"  # base and head ask for other interpreters, and all runs have one
     HOLDINGS = "holdings"  # what users install holds other files than the tree, in which runs find all
     COMMIT = "commit"  # the files are the same, and so is the build, but runs look at the commit

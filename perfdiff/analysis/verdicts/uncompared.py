@@ -22,6 +22,7 @@ def _claimed(difference: ComparisonGap) -> Claim:
         UncomparedReason.BUILD: claim("uncompared-build", names=names),
         UncomparedReason.ABSENT: claim("uncompared-absent", names=names),
         UncomparedReason.PINS: claim("uncompared-pins", names=names),
+        UncomparedReason.LISTED: claim("uncompared-listed", names=names),
         UncomparedReason.INTERPRETER: claim("uncompared-interpreter", names=names),
         UncomparedReason.HOLDINGS: claim("uncompared-holdings", names=names),
         UncomparedReason.COMMIT: claim("uncompared-commit"),

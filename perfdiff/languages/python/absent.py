@@ -1,18 +1,26 @@
-"""Packages that sources import where there are any, and that the user's own interpreter has and environments of revisions have not.
+"""Packages that sources import where there are any, and that environments of revisions have not: the user's own interpreter may.
 
-A project that takes a faster package where it finds one runs otherwise in an environment that has only what it requires.
+A project that takes a faster package where it finds one runs otherwise in an environment that has only what it requires. Where it is listed
+for those who want it (extras, further lists of requirements, images), base and head may list it otherwise.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from perfdiff.languages.python.pyproject import normal
 from perfdiff.languages.python.sources import is_foreign
 
 _SUFFIX = ".py"
+_LISTS = re.compile(
+    r"(?:.+/)?(?:[^/]*(?:requirements|constraints)[^/]*(?:/[^/]+)?\.(?:txt|in)|Pipfile|(?:Docker|Container)file[^/]*"
+    r"|[^/]+\.(?:toml|cfg|sh|ya?ml|nix))"
+)
+_WORD = re.compile(r"[A-Za-z_][\w.-]*\w")
 
 
 def absent(
@@ -23,6 +31,25 @@ def absent(
     named = {name for path in files if not is_foreign(path.parent) for name in _imported(path)} - sys.stdlib_module_names
     places = (*(place for tree in trees for place in (tree, tree / "src")), *(path.parent for path in files), *folders)
     return tuple(sorted(name for name in named if _has(own, name) and not _has(places, name)))
+
+
+def listed_otherwise(
+    differing: Mapping[str, tuple[Path, Path]], sources: Sequence[Path], trees: Sequence[Path], folders: Sequence[Path]
+) -> tuple[str, ...]:
+    """Return the files that list, on one side alone, a package that `sources` import, and that neither trees nor `folders` have.
+
+    Its name must be that of its module.
+    """
+    named = {name for path in sources if not is_foreign(path.parent) for name in _imported(path)} - sys.stdlib_module_names
+    places = (*(place for tree in trees for place in (tree, tree / "src")), *(path.parent for path in sources), *folders)
+    lacking = {normal(name) for name in named if not _has(places, name)}
+    lists = {name: paths for name, paths in differing.items() if _LISTS.fullmatch(name) and not name.startswith(".")}
+    return tuple(name for name, (base, head) in lists.items() if lacking & (_words(base) ^ _words(head)))
+
+
+def _words(file: Path) -> set[str]:
+    lines = (line.partition("#")[0] for line in file.read_text(errors="replace").splitlines())
+    return {normal(word) for line in lines for word in _WORD.findall(line)}
 
 
 def _imported(path: Path) -> Iterator[str]:

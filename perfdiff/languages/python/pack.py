@@ -31,6 +31,7 @@ from perfdiff.languages.python.matching import match as match_programs
 from perfdiff.languages.python.places import PythonLineCounter
 from perfdiff.languages.python.sources import source_files
 from perfdiff.languages.python.traits import PythonConfig
+from perfdiff.languages.tree_files import regular
 from perfdiff.records.schema import Note, Phase
 from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
@@ -104,13 +105,16 @@ class Python(Language):
     def unfollowed(
         self, base: PlainBuild, head: PlainBuild, differing: Mapping[str, Mapping[int, Path]], met: Collection[str] | None
     ) -> tuple[ComparisonGap, ...]:
-        """Return which files pin other versions than the environments have, and which have installations hold other files than trees."""
+        """Return which files pin other versions or list other packages than environments have, or have installations hold other files."""
         assert isinstance(self.workplace, Environments), "as it was made"
         is_usual = self.workplace.config.interpreter == PythonConfig().interpreter
         both = [environments.read(built.beside) for built in (base, head)]
         is_in_tree = distributions.lies_in(both[1].layout.site_packages, head.tree)
+        trees, folders = (base.tree, head.tree), [folder for environment in both for folder in environment.folders]
+        sources = [tree / name for tree in trees for name in met or () if name.endswith(".py") and (tree / name).is_file()]
         names = {
             UncomparedReason.PINS: pins.unfollowed(differing, both, met),
+            UncomparedReason.LISTED: absent.listed_otherwise(regular(differing), sources, trees, folders),
             UncomparedReason.INTERPRETER: tuple(name for name in _PINNING if name in differing and is_usual),
             UncomparedReason.HOLDINGS: projects.otherwise_installed(differing) if is_in_tree else (),
         }

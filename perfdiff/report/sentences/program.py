@@ -158,6 +158,10 @@ WORDINGS: Mapping[str, Wording] = {
         "{names:few} pins other versions in head, and runs have the same ones on both sides: name it among the requirements, or have "
         "`[build] command` install what it pins"
     ),
+    "uncompared-listed": (
+        "base and head list other packages in {names:few}, which sources import where they find them, and no runs have: name what users "
+        "install among the requirements"
+    ),
     "uncompared-interpreter": (
         "base and head ask for other interpreters in {names:few}, and all runs have the same one: name the one to compare them under by "
         "`interpreter`"
