@@ -13,7 +13,10 @@ from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.build.decided import built_otherwise, decided
 from perfdiff.errors import RunFailedError
+from perfdiff.measuring.uncompared import killed
 from perfdiff.progress import Silent
+from perfdiff.records.schema import Phase, Point, Run, Side
+from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 from perfdiff.report.sentences.catalogue import say
 from programs import by_whole_runs, first_two
 
@@ -106,6 +109,14 @@ def test_a_build_type_that_a_guessed_command_decides_is_not_called_harmless(tmp_
     found = pipeline.compare(by_whole_runs(request), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "the build command was guessed, and decides what base and head say otherwise in `CMakeLists.txt`" in say(found.sentence)
+
+
+@pytest.mark.parametrize(("sides", "is_told"), [([], False), ([Side.HEAD], True), ([Side.BASE], False), ([Side.BASE, Side.HEAD], False)])
+def test_work_that_killed_processes_of_head_alone_leave_undone_is_not_compared(sides: list[Side], is_told: bool) -> None:
+    points = [Point(number, "jobs", {"n": number}, "") for number in (1, 2)]
+    runs = [Run(0, Phase.TIMED, 2, side, 0, 1e7, 1e7, 1e6, None, None, "") for side in sides]
+    gap = ComparisonGap(UncomparedReason.KILLED, ("jobs n=2",))
+    assert killed(runs, points) == ((gap,) if is_told else ())
 
 
 @pytest.mark.integration

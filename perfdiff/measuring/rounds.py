@@ -24,7 +24,7 @@ from perfdiff.measuring.making import Makers, OwnMachine, PairMaker
 from perfdiff.measuring.outside import read_outside
 from perfdiff.measuring.site import Site
 from perfdiff.measuring.surveying import SurveyPoints, surveyed
-from perfdiff.measuring.uncompared import uncompared
+from perfdiff.measuring.uncompared import killed, uncompared
 from perfdiff.measuring.wholepairs import CONFIRMED_S, WholePairs
 from perfdiff.records import store
 from perfdiff.records.places import PlaceExperiment
@@ -310,7 +310,8 @@ class Rounds:
         self.bench.progress.stage("looking what runs read elsewhere", None)
         self._outside, met = read_outside(self.bench, self.site, self.runs)
         waiting = points_that_wait(self.experiment(), self._pairs.judged(self.runs), self.bench.request.config.compare)
-        self._uncompared = uncompared(self.bench, self.site, self.runs, met, waiting)
+        gaps = killed(self._calls.incomplete, self.bench.points)
+        self._uncompared = gaps or uncompared(self.bench, self.site, self.runs, met, waiting)
 
     @property
     def ask_for_lines(self) -> bool:

@@ -60,6 +60,14 @@ def _differences(bench: Bench, site: Site, met: MetFiles, waiting: Sequence[Poin
         yield ComparisonGap(UncomparedReason.FIRST, slower)
 
 
+def killed(incomplete: Sequence[Run], points: Sequence[Point]) -> tuple[ComparisonGap, ...]:
+    """Return at which points processes of head were killed in the runs that are `incomplete`, nothing where any of base's were."""
+    if {run.side for run in incomplete} != {Side.HEAD}:
+        return ()
+    at = {run.point for run in incomplete}
+    return (ComparisonGap(UncomparedReason.KILLED, tuple(point.label for point in points if point.id in at)),)
+
+
 def _in_other_circumstances(bench: Bench, site: Site, runs: Sequence[Run]) -> Iterator[ComparisonGap]:
     for tried, slower, failing in (
         (followed, UncomparedReason.SUCCESSION, UncomparedReason.REPEATED),

@@ -176,6 +176,10 @@ WORDINGS: Mapping[str, Wording] = {
         "`[build] overlay`"
     ),
     "uncompared-failing": "head fails {names:few}, where base runs it: what it takes is not compared",
+    "uncompared-killed": (
+        "processes are killed in head at {names:few}, and none in base: what they leave undone is not compared; a workload's `check` tells "
+        "whether it is meant"
+    ),
     "uncompared-succession": (
         "runs of {names:few} that follow each other in one tree take {ratio:ratio} as long in head: what each leaves for the next is not "
         "compared"
