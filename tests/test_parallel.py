@@ -60,7 +60,7 @@ def test_equal_times_of_tasks_that_hardly_met_are_no_answer(base: Concurrency | 
     found = allowed(UNCHANGED, apart, None, ())
     assert found.verdict is verdict
     if verdict is Verdict.INCONCLUSIVE:
-        says = "threads or processes of w had 0.6 of the 1.9 CPUs that they could use at the same time"
+        says = "threads or processes of w could have used 1.9 CPUs at the same time and got 0.6"
         assert say(found.sentence).startswith(f"Inconclusive: {says}")
         assert say(found.sentence).endswith("by time alone: no regression: slow-downs of more than 4.7 % are excluded")
         assert found.excluded is None
@@ -120,7 +120,7 @@ def test_a_head_of_fewer_tasks_is_faster_only_where_bases_met_or_it_saves_more_t
 def test_only_sides_whose_tasks_were_kept_apart_are_told_of() -> None:
     wide = Concurrency(0.9, 32.0, 30.0)
     [note] = map(noted, apart_note(apart_in_time(points(wide, HELD_BACK))))
-    assert "had 0.6 of the 1.9 CPUs" in note.text
+    assert "could have used 1.9 CPUs at the same time and got 0.6" in note.text
 
 
 def test_runs_that_took_turns_on_one_cpu_have_one_task() -> None:

@@ -464,7 +464,7 @@ def test_what_the_builds_alone_show_is_told_where_other_layouts_do_not(built: fl
     notes = [*map(noted, layout_note(runs, ends, CompareConfig(), FLAGS))]
     assert [note.slug for note in notes] == ["layout-decides"] * told
     if told:
-        assert "the CPU time of base at sort n=1000 (4 pairs); in 20 layouts of the same code that is ×" in notes[0].text
+        assert "the CPU time of base at sort n=1000 (4 pairs), in 20 layouts of the same code ×" in notes[0].text
         assert f"head takes ×{built}"[:-1] in notes[0].text
         assert not [*layout_note(runs, ends, CompareConfig(), ())], "nothing was compiled"
         (by_clock,) = map(noted, layout_note(runs, [replace(end, by="wall_ns") for end in ends], CompareConfig(), FLAGS))
@@ -476,7 +476,7 @@ def test_what_the_builds_alone_show_is_told_by_their_pairs_that_were_made_apart_
     ends = whole_runs([SORT], runs, CompareConfig()).ends
     assert ends[0].ratio.runs_base == 16
     (note,) = map(noted, layout_note(runs, ends, CompareConfig(), FLAGS))
-    assert "(3 pairs); in 16 layouts" in note.text
+    assert "(3 pairs), in 16 layouts" in note.text
 
 
 def made_in_two_ways(alone: float, together: float, count: int, *, deviation: float = 0.02) -> list[Run]:
