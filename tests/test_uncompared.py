@@ -108,7 +108,7 @@ def test_a_build_type_that_a_guessed_command_decides_is_not_called_harmless(tmp_
     request = first_two(tmp_path, ({"prog.c": PROGRAM, "CMakeLists.txt": CMAKE, "perfdiff.toml": toml}, {"CMakeLists.txt": WITHOUT}))
     found = pipeline.compare(by_whole_runs(request), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE
-    assert "the build command was guessed, and decides what base and head say otherwise in `CMakeLists.txt`" in say(found.sentence)
+    assert "the build command was guessed, and base and head say otherwise in `CMakeLists.txt` how they are built" in say(found.sentence)
 
 
 @pytest.mark.parametrize(("sides", "is_told"), [([], False), ([Side.HEAD], True), ([Side.BASE], False), ([Side.BASE, Side.HEAD], False)])

@@ -147,8 +147,8 @@ WORDINGS: Mapping[str, Wording] = {
         "so that base and head did not start alike"
     ),
     "uncompared-build": (
-        "the build command was guessed, and decides what base and head say otherwise in {names:few}: write what builds the program into "
-        "`[build] command`, or name it with --build"
+        "the build command was guessed, and base and head say otherwise in {names:few} how they are built: write what builds the program "
+        "into `[build] command`, or name it with --build"
     ),
     "uncompared-absent": (
         "files that differ use {names:few}, which you have by hand, and what runs are given has not: list what they need among the "
