@@ -52,6 +52,9 @@ def test_the_standard_library_and_what_cannot_be_read_name_nothing(tmp_path: Pat
         ("pyproject.toml", "speed = ['fast']\n", "speed = []\n", True),
         ("setup.cfg", "speed =\n    fast\n", "speed =\n", True),
         ("Dockerfile", "RUN pip install fast\n", "RUN pip install .\n", True),
+        ("requirements/prod.txt", "python-fast==1.2\n", "click\n", True),
+        ("environment.yml", "dependencies:\n  - PyFast\n", "dependencies: []\n", True),
+        ("requirements/prod.txt", "click\nbreakfast\n", "click\n", False),
         ("requirements/prod.txt", "click\nfast==1.2\n", "click\nfast==1.3\n", False),  # it would be there in both
         ("requirements/dev.txt", "fast\npytest\n", "fast\n", False),  # no source that runs imports it
         ("requirements/prod.txt", "fast\n# faster\n", "fast\n# fast\n", False),

@@ -85,6 +85,9 @@ SLOWER = ("CFLAGS=-O2 make\n", "CFLAGS=-O0 make\n")
     [
         ("build.sh", *SLOWER, False, True),
         ("Dockerfile", "FROM debian\nRUN make CFLAGS=-O3\n", "FROM debian\nRUN make CFLAGS=-O0\n", False, True),
+        ("ci/build.sh", "cmake -B build -DCMAKE_BUILD_TYPE=Release\n", "cmake -B build -DCMAKE_BUILD_TYPE=Debug\n", False, True),
+        ("Dockerfile", "RUN meson setup --buildtype release b\n", "RUN meson setup --buildtype debug b\n", False, True),
+        ("prog.spec", "./configure --disable-checks\n", "./configure --enable-checks\n", False, True),
         ("debian/rules", "\tmake CFLAGS='-O2 -flto'\n", "\tmake CFLAGS=-O2\n", True, True),
         ("Makefile", "prog:\nrelease: CFLAGS = -O2\n", "prog:\nrelease: CFLAGS = -O0\n", True, True),
         ("Makefile", "CFLAGS = -O3\n", "CFLAGS = -O2\n", False, False),  # it is built so, and timed

@@ -10,9 +10,10 @@ from pathlib import Path, PurePosixPath
 from perfdiff.languages.tree_files import all_differing, regular
 
 _BUILD_FOLDER = "build"  # in which guessed commands build
-# By these alone a compiler is told how much to optimise, or to do more.
+# By these alone a compiler, or a build system for it, is told how much to optimise, or to do more.
 _OPTIMISING = re.compile(
-    r"(?<![\w-])(?:-O(?:[0-3sgz]|fast)?(?!\w)|-march=[\w.-]+|-flto\b|-?D?NDEBUG\b|-fsanitize=[\w,]+|-pg\b|--coverage\b)"
+    r"(?<![\w-])(?:-O(?:[0-3sgz]|fast)?(?!\w)|-march=[\w.-]+|-flto\b|-?D?NDEBUG\b|-fsanitize=[\w,]+|-pg\b|--coverage\b"
+    r"|--(?:enable|disable)-[\w-]+|(?:-D|--)?(?:CMAKE_BUILD_TYPE|buildtype)(?::\w+)?[=\s]\s*\w+)"
 )
 # Scripts and recipes of packages build a program with a command of their own; files of build systems may have another target for that.
 _OWN_COMMAND = re.compile(r"(?:.+/)?(?:(?:Docker|Container)file[^/]*|[^/]+\.(?:sh|spec|nix)|PKGBUILD|APKBUILD)|debian/rules")

@@ -38,7 +38,7 @@ def listed_otherwise(
 ) -> tuple[str, ...]:
     """Return the files that list, on one side alone, a package that `sources` import, and that neither trees nor `folders` have.
 
-    Its name must be that of its module.
+    Its name must have that of its module in it, as `python-rapidjson` has `rapidjson`, and `PyYAML` has `yaml`.
     """
     named = {name for path in sources if not is_foreign(path.parent) for name in _imported(path)} - sys.stdlib_module_names
     places = (*(place for tree in trees for place in (tree, tree / "src")), *(path.parent for path in sources), *folders)
@@ -48,8 +48,11 @@ def listed_otherwise(
 
 
 def _words(file: Path) -> set[str]:
+    """Return the names in a text outside of comments, whole and in parts, with and without a leading `py`."""
     lines = (line.partition("#")[0] for line in file.read_text(errors="replace").splitlines())
-    return {normal(word) for line in lines for word in _WORD.findall(line)}
+    names = {normal(word) for line in lines for word in _WORD.findall(line)}
+    parts = {part for name in names for part in (name, *name.split("-"))}
+    return parts | {part.removeprefix("py") for part in parts}
 
 
 def _imported(path: Path) -> Iterator[str]:
