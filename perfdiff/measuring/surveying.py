@@ -55,7 +55,8 @@ class SurveyPoints:
 def surveyed(bench: Bench, site: Site, places: SurveyPoints, plain: Sequence[Run] = ()) -> tuple[Site, list[Point]]:
     """Run a build with probes in all functions, and use it to choose the functions to measure within the budget of probes.
 
-    `plain` runs that were made before are not made again. Return the points at which calls were timed as well, or for which others stood.
+    `plain` runs that were made before are not made again. Return the points to time calls at as well: those where the
+    survey did, and those that shorter points of their workload stood for.
     """
     config, subjects = bench.request.config, site.subjects
     events = counters.choose(config.counters)
@@ -108,13 +109,13 @@ def _survey(
     collector = bench.collector({**site.targets, **tallying})
     collector.sums_only = True
     runs = _plain_runs(bench, collector, plain, places.points)
-    time = SurveyTime.of(places.points, counting.plain_s_by_point(places.points, runs, len(bench.sides)), places.slower)
+    survey_time = SurveyTime.of(places.points, counting.plain_s_by_point(places.points, runs, len(bench.sides)), places.slower)
     if bench.request.wants_calls:
-        time = replace(time, limit_s=math.inf)
-    counted = _tallied(bench, collector, probes, runs, time)
+        survey_time = replace(survey_time, limit_s=math.inf)
+    counted = _tallied(bench, collector, probes, runs, survey_time)
     collector.sums_only = False
     asked, unsteady = places.timed(counted), counted.unsteady()
-    points = time.timed(asked, {point.id: SURVEY_ROUNDS if point.id in unsteady else 1 for point in asked})
+    points = survey_time.timed(asked, {point.id: SURVEY_ROUNDS if point.id in unsteady else 1 for point in asked})
     untold = [point for point in places.points if point.id not in counted.points and point not in places.spared]
     left_out = [point for point in (*asked, *untold) if point not in points]
     timed = Assembly(probes, {point.id: point for point in points}, surveying=True)
@@ -124,7 +125,7 @@ def _survey(
     if len(bench.sides) > 1:
         reach.require_tree(collector.misplaced, seen.ran, site.subjects)
     coverage.require_calls(bench, seen.called, probes, built)
-    notes = (*remarks.of_other_code(collector.told), *surveytime.note(left_out, time.limit_s))
+    notes = (*remarks.of_other_code(collector.told), *surveytime.note(left_out, survey_time.limit_s))
     return seen, workshop.lost(built, probes), notes, [*points, *left_out]
 
 
@@ -137,19 +138,19 @@ def _plain_runs(bench: Bench, collector: Collector, plain: Sequence[Run], points
     return [*(run for run in plain if run.point in ids), *further]
 
 
-def _tallied(bench: Bench, collector: Collector, probes: Probes, runs: Sequence[Run], time: SurveyTime) -> Tally:
+def _tallied(bench: Bench, collector: Collector, probes: Probes, runs: Sequence[Run], survey_time: SurveyTime) -> Tally:
     """Run points once with probes that only count calls, the shortest first, as far as there is time; return what was counted."""
-    assembly, abreast = Assembly(probes, {point.id: point for point in time.points}), Abreast(collector)
+    assembly, abreast = Assembly(probes, {point.id: point for point in survey_time.points}), Abreast(collector)
     tallied: list[Run] = []
     asked: list[Point] = []
-    for point in time.points:
-        if not time.may_tally(point, asked):
+    for point in survey_time.points:
+        if not survey_time.may_tally(point, asked):
             continue
         slots = schedule.tally_slots([point], bench.request.config.compare.seed, bench.sides)
         for run, recordings in abreast.collect(slots, runs, bench.progress.advance):
             tallied.append(run)
             assembly.add(run, recordings)
-        time.tallied(point, sum(run.took_ns for run in tallied[-len(slots) :]) / 1e9)
+        survey_time.tallied(point, sum(run.took_ns for run in tallied[-len(slots) :]) / 1e9)
         asked.append(point)
     return tally.counted([*runs, *tallied], assembly.totals(), assembly.edges())
 

@@ -114,11 +114,11 @@ class Attribution:
 
     @property
     def is_by_cpu(self) -> bool:
-        """Return whether what changes add is told by processor time somewhere."""
+        """Return whether extra costs count by their processor time at some point, as calls of several threads overlap there."""
         return bool(np.any(np.asarray(self.cpu_parts) < 1.0))
 
     def in_a_run(self, ns: Floats) -> float:
-        """Return what of an extra cost (points,) one run of each point takes more."""
+        """Return how much longer one run of each point takes together for an extra cost (points,), in ns: overlapping calls count once."""
         return float((ns * self.cpu_parts).sum())
 
     def interval_in_a_run(self, guilt: Guilt) -> tuple[float, float] | None:

@@ -164,7 +164,7 @@ def spin(ledger: Ledger, functions: Mapping[int, FunctionInfo], works_more: Coll
 
 
 def _of_another_version(functions: Mapping[int, FunctionInfo], ran: Collection[int], works_more: Collection[int]) -> frozenset[int]:
-    """Return the functions of which only versions differ that they tell, and that work no more; none where no others are suspects."""
+    """Return the suspects that differ in the program's version alone and do no more work; none if all suspects are such."""
     suspects = {function for function, info in functions.items() if function in ran and info.change.is_suspect}
     versions = {function for function in suspects - {*works_more} if _tells_another_version(functions[function])}
     return frozenset(versions) if versions < suspects else frozenset()
