@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from perfdiff import units
+from perfdiff.analysis.annotations.composition import CalleePart, Composition
 from perfdiff.analysis.annotations.predicting import Extent, PredictedCosts
-from perfdiff.analysis.annotations.whatif import Makeup
-from perfdiff.models.extrapolation import LEVEL, Forecast
+from perfdiff.models.annotation import CostClass
+from perfdiff.models.extrapolation import LEVEL, Forecast, summary
 from perfdiff.records.schema import Side
 from perfdiff.report import wording
 from perfdiff.report.blocks import Block, Cell, Column, Items, Sentence, Table, Tone
@@ -17,7 +20,6 @@ from perfdiff.report.terminal import render_blocks
 
 SCHEMA = "perfdiff.prediction/1"
 _LEVERS = 5  # or callees, that a text names
-_APART = 0.05  # of a call: a smaller share that is not told apart is the clock's
 _COLUMNS = (Column(""), Column("expected", right=True), Column(f"{100 * LEVEL:.0f} % of them", right=True), Column("growth"))
 
 
@@ -54,7 +56,7 @@ def json_document(predicted: PredictedCosts) -> dict[str, Any]:
         "sides": {side.value: _side(predicted.sides.get(side)) for side in Side},
         "changed": {side.value: _side(predicted.changed.get(side)) for side in Side},
         "ratio": dict(zip(("value", "low", "high"), predicted.ratio.figures, strict=True)) if predicted.ratio else None,
-        "makeup": {side.value: _makeup(predicted.makeup.get(side)) for side in Side},
+        "makeup": {side.value: _composition(predicted.composition.get(side)) for side in Side},
         "levers": {
             side.value: [{"function": lever.function, "share": lever.share} for lever in predicted.levers.get(side, ())] for side in Side
         },
@@ -73,11 +75,28 @@ def _side(forecast: Forecast | None) -> dict[str, Any] | None:
     }
 
 
-def _makeup(makeup: Makeup | None) -> dict[str, Any] | None:
-    if makeup is None:
+def _composition(composition: Composition | None) -> dict[str, Any] | None:
+    if composition is None:
         return None
-    callees = [{"function": callee.function, "calls": callee.calls, "share": callee.share} for callee in makeup.callees]
-    return {"own": makeup.own, "callees": callees}
+    low, expected, high = summary(composition.draws)
+    callees = [
+        {
+            "function": callee.function,
+            "calls": callee.calls.expected,
+            "calls_grow": _growth(callee.calls),
+            "each": callee.each.expected,
+            "each_grows": _growth(callee.each),
+            "share": float(np.median(callee.draws)) / expected if expected else 0.0,
+        }
+        for callee in composition.callees
+    ]
+    own = composition.own.expected / expected if expected else 0.0
+    return {"expected": expected, "low": low, "high": high, "own": own, "own_grows": _growth(composition.own), "callees": callees}
+
+
+def _growth(forecast: Forecast) -> str:
+    """Return the class by which a cost most likely grows."""
+    return next(iter(forecast.classes)).value
 
 
 def _blocks(predicted: PredictedCosts) -> Iterator[Block]:
@@ -87,7 +106,7 @@ def _blocks(predicted: PredictedCosts) -> Iterator[Block]:
     yield Table("", _COLUMNS, tuple(rows))
     if predicted.levers and (largest := list(_levers(predicted))):
         yield Items("What would change it most", tuple(largest))
-    if predicted.makeup:
+    if predicted.composition:
         yield Items("What it is made of", tuple(_made_of(predicted)))
     if said := list(_grounds(predicted)):
         yield Items("What this rests on", tuple(said))
@@ -140,19 +159,35 @@ def _levers(predicted: PredictedCosts) -> Iterator[str]:
 
 
 def _made_of(predicted: PredictedCosts) -> Iterator[str]:
-    """Yield the shares of a call's time on the last side, at the last measured point, and what they leave."""
-    side = list(predicted.makeup)[-1]
-    makeup = predicted.makeup[side]
-    yield f"{wording.percent(makeup.own)} is its own, in {side} at the last point"
-    for callee in makeup.callees[:_LEVERS]:
-        yield printable(f"{wording.percent(callee.share)} is {callee.function}, called {units.times(callee.calls)} times")
-    left = 1 - makeup.own - sum(callee.share for callee in makeup.callees)
-    if abs(left) >= _APART:
-        yield f"{wording.percent(abs(left))} {'is not told apart' if left > 0 else 'is counted twice, as of calls that wait'}"
+    """Yield the shares of a call's time on the last side, and how far they are from what calls of it take as a whole."""
+    side, composition = list(predicted.composition.items())[-1]
+    low, expected, high = summary(composition.draws)
+    if not expected > 0:
+        return
+    yield f"{wording.percent(composition.own.expected / expected)} is its own, in {side} ({_growth(composition.own)})"
+    for callee in composition.callees[:_LEVERS]:
+        yield printable(f"{wording.percent(float(np.median(callee.draws)) / expected)} is {_callee(predicted, callee)}")
+    whole = predicted.sides[side]
+    if whole is not None and not (whole.interval[0] <= high and low <= whole.interval[1]):
+        yield (
+            f"together these are {_costs(predicted, expected, (low, high))}: {wording.percent(abs(expected / whole.expected - 1))} "
+            f"{'more' if expected > whole.expected else 'less'} than calls of it take by themselves, as with caches, waiting or contention"
+        )
+
+
+def _callee(predicted: PredictedCosts, callee: CalleePart) -> str:
+    """Return how often a callee is called, and what each call takes, with the growth of both where it is not the same everywhere."""
+    each = wording.amount(predicted.metric, callee.each.expected)
+    calls, cost = ("" if kind == CostClass.CONSTANT else f" ({kind})" for kind in (_growth(callee.calls), _growth(callee.each)))
+    return f"{callee.function}, called {units.times(callee.calls.expected)} times{calls}, {each} each{cost}"
 
 
 def _cost(predicted: PredictedCosts, forecast: Forecast) -> str:
-    return f"{wording.amount(predicted.metric, forecast.expected)} [{_interval(predicted, forecast.interval)}]"
+    return _costs(predicted, forecast.expected, forecast.interval)
+
+
+def _costs(predicted: PredictedCosts, expected: float, interval: tuple[float, float]) -> str:
+    return f"{wording.amount(predicted.metric, expected)} [{_interval(predicted, interval)}]"
 
 
 def _interval(predicted: PredictedCosts, ends: tuple[float, float]) -> str:

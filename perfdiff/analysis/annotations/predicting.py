@@ -11,8 +11,9 @@ import numpy as np
 
 from perfdiff import units
 from perfdiff.analysis.annotations.annotating import MOST_ROWS, annotate_prepared, prepared
+from perfdiff.analysis.annotations.composition import Composition, composed
 from perfdiff.analysis.annotations.runtable import of_runs
-from perfdiff.analysis.annotations.whatif import CostChange, Lever, Makeup, changed_by, levers, makeup, varied_by
+from perfdiff.analysis.annotations.whatif import CostChange, Lever, changed_by, levers, varied_by, workload_ledger
 from perfdiff.analysis.findings import Ratio
 from perfdiff.analysis.stats.rows import thinned, without_features
 from perfdiff.errors import UsageError
@@ -61,7 +62,7 @@ class PredictedCosts:
 
     `inputs` are those that were given, as they were written, `typical` those that annotations use besides, `ranges` the measured ones. A
     file of annotations has no sides, and stands as base's. `changed` are costs with the changes that were asked for, `levers` what would
-    change runs most, `makeup` what calls of a function are made of.
+    change runs most, `composition` what calls of a function are made of.
     """
 
     name: str
@@ -75,7 +76,7 @@ class PredictedCosts:
     is_written: bool = False
     changed: Mapping[Side, Forecast] = field(default_factory=dict)
     levers: Mapping[Side, tuple[Lever, ...]] = field(default_factory=dict)
-    makeup: Mapping[Side, Makeup] = field(default_factory=dict)
+    composition: Mapping[Side, Composition] = field(default_factory=dict)
 
 
 def predicted(recorded: RecordedExperiment, asked: PredictionRequest, *, seed: int) -> PredictedCosts:
@@ -98,8 +99,28 @@ def predicted(recorded: RecordedExperiment, asked: PredictionRequest, *, seed: i
         return replace(prediction, levers={side: levers(recorded.experiment, side, asked.workload) for side in tables})
     if asked.metric != TIME:
         return prediction
-    made_of = {side: makeup(recorded.experiment, side, asked.function.id, asked.workload) for side in tables}
-    return replace(prediction, makeup={side: parts for side, parts in made_of.items() if parts is not None})
+    at = [{**prediction.typical, **inputs} for inputs in given]
+    parts = {side: _composed(recorded, asked, side, asked.function, at, seed) for side in tables}
+    return replace(prediction, composition={side: whole for side, whole in parts.items() if whole is not None})
+
+
+def _composed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)
+    recorded: RecordedExperiment, asked: PredictionRequest, side: Side, function: FunctionInfo, given: Sequence[Inputs], seed: int
+) -> Composition | None:
+    """Return what calls of a function are made of, where runs are known that sampled calls tell the inputs of."""
+    samples, ledger = recorded.samples(function.id, side), workload_ledger(recorded.experiment, side, asked.workload)
+    if samples is None or not ledger.points:
+        return None
+
+    def predict(table: SampleTable, version: int) -> Forecast | None:
+        known = {feature.name for feature in table.features}
+        within = [{name: value for name, value in inputs.items() if name in known} for inputs in given]
+        if not set(asked.inputs) <= known:
+            return None
+        (metric,) = table.metrics
+        return _forecast(modelled(function.name, table, metric, tuple(asked.inputs), seed), within, seed, version)
+
+    return composed(recorded.experiment, ledger, side, function.id, samples, predict)
 
 
 def _changed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs)

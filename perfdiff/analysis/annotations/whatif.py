@@ -1,7 +1,8 @@
 """What a run would take if functions took otherwise: changes carried down to all that they call, by exact sums and calls of runs.
 
 A causal profiler slows all else down to see what a faster function would bring (Curtsinger and Berger 2015); here it follows from sums.
-What runs take is the own time of all functions, and that of what has no probe, which stays.
+What runs take is the own time of all functions, and that of what has no probe, which stays. Threads work at the same time, and probes take
+time: where own times come to more than runs without probes take, a run changes in proportion.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from perfdiff.analysis.annotations.runtable import of_runs
 from perfdiff.analysis.sums.ledger import Book, Ledger, open_ledger
 from perfdiff.records.arrays import Floats, Ints
-from perfdiff.records.schema import Experiment, Run, SampleTable, Side
+from perfdiff.records.schema import Experiment, Phase, Run, SampleTable, Side
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,42 +41,10 @@ class Lever:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
-class CalleeShare:
-    """A callee: how often each call of its caller calls it, and the share of the caller's time that it takes."""
-
-    function: str
-    calls: float
-    share: float
-
-
-@dataclass(frozen=True, slots=True)
-class Makeup:
-    """What a function's time is made of at the last point that was measured: its `own` share and those of its callees, the largest first.
-
-    They add up to 1 but for what is not told apart, as waiting that callees and callers both count.
-    """
-
-    own: float
-    callees: tuple[CalleeShare, ...]
-
-
-def makeup(experiment: Experiment, side: Side, function: int, workload: str | None) -> Makeup | None:
-    """Return the shares that make up a function's time, None if it has no time."""
-    ledger = _ledger(experiment, side, workload)
-    if not ledger.points:
-        return None
-    book, column = ledger.books[ledger.points[-1], side], ledger.place[function]
-    whole_ns, calls = (float(book.medians[metric][column]) for metric in ("wall_ns", "calls"))
-    if not (whole_ns > 0 and calls > 0):
-        return None
-    names = {ledger.place[info.id]: info.name for info in experiment.functions}
-    callees = [
-        CalleeShare(names[to], float(np.median(book.edges[to, by])) / calls, float(np.median(ns)) / whole_ns)
-        for (to, by), ns in book.edges_ns.items()
-        if by == column and to != column
-    ]
-    return Makeup(float(book.medians["self_ns"][column]) / whole_ns, tuple(sorted(callees, key=lambda callee: -callee.share)))
+def workload_ledger(experiment: Experiment, side: Side, workload: str | None) -> Ledger:
+    """Return the sums of one side at the points of a workload, or of all."""
+    points = tuple(point for point in experiment.points if workload in (None, point.workload))
+    return open_ledger(replace(experiment, points=points), (side,))
 
 
 def changed_by(
@@ -85,7 +54,7 @@ def changed_by(
 
     `within` a function, it is what one of its calls takes in each run, with callees.
     """
-    ledger = _ledger(experiment, side, workload)
+    ledger = workload_ledger(experiment, side, workload)
     runs: list[Run] = []
     before: list[float] = []
     after: list[float] = []
@@ -93,7 +62,8 @@ def changed_by(
         book = ledger.books[point, side]
         own, whole = _times(book, ledger.place, changes)
         if within is None:
-            now, added = book.self_ns.sum(axis=1), _added(book, own, whole)
+            part = _part_of_run(experiment, point, side, book)
+            now, added = part * book.self_ns.sum(axis=1), part * _added(book, own, whole)
         else:
             column = ledger.place[within]
             calls = np.maximum(book.calls[:, column], 1.0)
@@ -109,7 +79,7 @@ def varied_by(experiment: Experiment, side: Side, changes: Sequence[CostChange],
 
     It is that of a sum of as many calls, each by itself, as there are at the last point.
     """
-    ledger = _ledger(experiment, side, workload)
+    ledger = workload_ledger(experiment, side, workload)
     if not ledger.points:
         return 0.0
     book = ledger.books[ledger.points[-1], side]
@@ -123,7 +93,7 @@ def varied_by(experiment: Experiment, side: Side, changes: Sequence[CostChange],
 
 def levers(experiment: Experiment, side: Side, workload: str | None) -> tuple[Lever, ...]:
     """Return what halving the own time of each function saves of a run at the last point, the largest first."""
-    ledger = _ledger(experiment, side, workload)
+    ledger = workload_ledger(experiment, side, workload)
     if not ledger.points:
         return ()
     book = ledger.books[ledger.points[-1], side]
@@ -133,9 +103,11 @@ def levers(experiment: Experiment, side: Side, workload: str | None) -> tuple[Le
     return tuple(Lever(name, float(shares[name])) for name in largest if shares[name] > 0)
 
 
-def _ledger(experiment: Experiment, side: Side, workload: str | None) -> Ledger:
-    points = tuple(point for point in experiment.points if workload in (None, point.workload))
-    return open_ledger(replace(experiment, points=points), (side,))
+def _part_of_run(experiment: Experiment, point: int, side: Side, book: Book) -> float:
+    """Return what a run without probes takes of each nanosecond of own time: 1, or less where these come to more than it takes."""
+    plain_ns = [run.took_ns for run in experiment.runs if (run.phase, run.point, run.side) == (Phase.PLAIN, point, side)]
+    own_ns = float(np.median(book.self_ns.sum(axis=1))) if book.runs else 0.0
+    return min(1.0, float(np.median(plain_ns)) / own_ns) if plain_ns and own_ns > 0 else 1.0
 
 
 def _times(book: Book, place: Mapping[int, int], changes: Sequence[CostChange]) -> tuple[Floats, Floats]:
