@@ -2,7 +2,8 @@
 
 Made-up functions of every growth class, in many experiments each: 2 % from run to run, 5 % from call to call, a call in a hundred
 preempted. Beside them stands what the annotation's own distribution says of calls there, as if its growth were known. With
-`--real` functions of the fixtures with a size as a parameter, learnt at a tenth of it and below, measured at twice and ten times that.
+`--real` functions of the fixtures with a size as a parameter, learnt at a tenth of it and below, measured at twice and ten times that; with
+`--composed` what their parts, learnt at all sizes but the largest, come to there, beside what calls of them take.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ from perfdiff.analysis.annotations.whatif import CostChange
 from perfdiff.analysis.findings import Verdict
 from perfdiff.analysis.stats.rows import thinned
 from perfdiff.analysis.sums.ledger import open_ledger
-from perfdiff.errors import PerfdiffError
+from perfdiff.errors import PerfdiffError, UsageError
 from perfdiff.models.extrapolation import Forecast, learnt
 from perfdiff.models.forecast import interval
 from perfdiff.progress import Silent
-from perfdiff.records.schema import Phase, Side
+from perfdiff.records.arrays import Floats
+from perfdiff.records.recorded import RecordedExperiment
+from perfdiff.records.schema import Phase, SampleTable, Side
 from programs import JAVA, PHP, PROGRAMS, PYTHON, Case, cases
 from studies.support import figures, inputs
 
@@ -38,6 +41,7 @@ FARTHER = (2.0, 10.0)  # times the largest measured input
 SIZES = (1000, 3000, 10_000)
 RUNS = 10
 LEARNT = (1 / 80, 1 / 40, 1 / 20, 1 / 10)  # of a fixture's largest size
+COMPOSED_AT = (1 / 8, 1 / 4, 1 / 2, 1.0)  # of a fixture's largest size; the last is held out
 FEWEST = 8  # calls, and the least size
 LEAST_NS = 500.0  # of a call that probes time well
 NEW = 200  # calls of runs that nobody has seen
@@ -110,48 +114,112 @@ def tried(name: str, *, is_spread: bool, seed: int, tallies: dict[tuple[str, boo
         tally.naive_widths.append((high - low) / truth)
 
 
-def measured(case: Case, language: str, room: Path) -> Iterator[tuple[str, float, bool, float, float]]:
-    """Yield function, times the range, whether the mean held, the share of calls that did, and the width, of a fixture's base."""
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A recording of a fixture's base at some values of the parameter `name` of its workload, by point in `sizes`."""
+
+    recorded: RecordedExperiment
+    name: str
+    sizes: Mapping[int, float]
+
+    def calls(self, function: int, metric: str) -> SampleTable | None:
+        """Return the calls of a function that tell a metric, as they are annotated."""
+        calls = self.recorded.samples(function, Side.BASE)
+        return None if calls is None or metric not in calls.metrics else prepared(thinned(calls, MOST_ROWS))
+
+    def of(self, calls: SampleTable) -> Floats:
+        """Return the size at which each call was made."""
+        return np.array([self.sizes[point] for point in calls.point.tolist()])
+
+
+def sized(case: Case, language: str, room: Path, shares: Sequence[float]) -> Sized | None:
+    """Return base's recording at some shares of its largest size; None where these are too small, or nothing is a size."""
     asked = inputs.request(case.name, room, "base", language=language)
-    sized = [workload for workload in asked.config.workloads if _size(workload.parameters) is not None]
-    if not sized:
-        return
-    workload = sized[0]
-    name = _size(workload.parameters)
-    assert name is not None, "it has a size"
+    workload = next((workload for workload in asked.config.workloads if _size(workload.parameters) is not None), None)
+    name = _size(workload.parameters) if workload is not None else None
+    if workload is None or name is None:
+        return None
     largest = max(map(float, workload.parameters[name]))
-    lowest = sorted({round(largest * share) for share in LEARNT})
-    farther = [round(lowest[-1] * times) for times in FARTHER]
-    if len(set(lowest)) < len(LEARNT) or min(lowest) < FEWEST:
-        return
-    values = (*lowest, *farther)
+    values = tuple(dict.fromkeys(round(largest * share) for share in shares))
+    if len(values) < len(shares) or min(values) < FEWEST:
+        return None
     workload = replace(workload, parameters={**workload.parameters, name: values})
     recorded = pipeline.record(replace(asked, config=replace(asked.config, workloads=(workload,))), Silent())
-    sizes = {point.id: float(point.parameters[name]) for point in recorded.experiment.points}
-    for info in recorded.experiment.functions:
-        calls = recorded.samples(info.id, Side.BASE)
-        if calls is None or METRIC not in calls.metrics:
+    return Sized(recorded, name, {point.id: float(point.parameters[name]) for point in recorded.experiment.points})
+
+
+def measured(case: Case, language: str, room: Path) -> Iterator[tuple[str, float, bool, float, float]]:
+    """Yield function, times the range, whether the mean held, the share of calls that did, and the width, of a fixture's base."""
+    runs = sized(case, language, room, (*LEARNT, *(LEARNT[-1] * times for times in FARTHER)))
+    if runs is None:
+        return
+    *learnt_at, twice, ten_times = sorted(set(runs.sizes.values()))
+    for info in runs.recorded.experiment.functions:
+        calls = runs.calls(info.id, METRIC)
+        if calls is None:
             continue
-        calls = prepared(thinned(calls, MOST_ROWS))
-        at = np.array([sizes[point] for point in calls.point.tolist()])
-        known = calls.rows(np.flatnonzero(at <= lowest[-1]))
+        at = runs.of(calls)
+        known = calls.rows(np.flatnonzero(at <= learnt_at[-1]))
         if len(np.unique(known.point)) < len(LEARNT) or not np.isfinite(known.metrics[METRIC]).any():
             continue
-        model = modelled(info.name, known, METRIC, (name,), 1)
-        for times, size in zip(FARTHER, farther, strict=True):
+        model = modelled(info.name, known, METRIC, (runs.name,), 1)
+        for times, size in zip(FARTHER, (twice, ten_times), strict=True):
             costs = calls.metrics[METRIC][(at == size) & np.isfinite(calls.metrics[METRIC])]
-            forecast = model.forecast({name: float(size)}, seed=1)
+            forecast = model.forecast({runs.name: size}, seed=1)
             if not len(costs) or forecast is None or forecast.expected < LEAST_NS:
                 continue
             truth = float(np.median(costs)) if len(costs) < FEWEST else float(np.mean(np.sort(costs)[: -(-len(costs) * 95 // 100)]))
             within = float(np.mean((forecast.call_interval[0] <= costs) & (costs <= forecast.call_interval[1])))
-            yield (
-                info.name,
-                times,
-                forecast.interval[0] <= truth <= forecast.interval[1],
-                within,
-                width(forecast) / max(truth, 1.0),
-            )
+            holds = forecast.interval[0] <= truth <= forecast.interval[1]
+            yield info.name, times, holds, within, width(forecast) / max(truth, 1.0)
+
+
+def composed(case: Case, language: str, room: Path) -> Iterator[tuple[str, int, float, float]]:
+    """Yield callers with how many callees have a part of them, what their parts come to at the largest size, and what calls take there.
+
+    They are composed of what runs of all smaller sizes tell. What calls take is the median over runs of their mean.
+    """
+    runs = sized(case, language, room, COMPOSED_AT)
+    if runs is None:
+        return
+    experiment, last = runs.recorded.experiment, max(runs.sizes, key=lambda point: runs.sizes[point])
+    smaller = replace(experiment, points=tuple(point for point in experiment.points if point.id != last))
+    without_last = replace(runs.recorded, experiment=smaller)
+    book = open_ledger(experiment, (Side.BASE,))
+    for info in experiment.functions:
+        calls = runs.calls(info.id, "wall_ns")
+        column = book.place.get(info.id)
+        sums = book.books[last, Side.BASE]
+        if calls is None or column is None or not sums.calls[:, column].all() or (column, column) in sums.edges:
+            continue
+        request = PredictionRequest(info, "wall_ns", False, {runs.name: f"{runs.sizes[last]:g}"})
+        try:
+            parts = predicted(without_last, request, seed=1).composition.get(Side.BASE)
+        except UsageError:  # its calls were not timed at smaller sizes
+            continue
+        truth = float(np.median(sums.wall_ns[:, column] / sums.calls[:, column]))
+        if parts is not None and parts.callees and truth >= LEAST_NS:
+            yield info.name, len(parts.callees), float(np.median(parts.draws)), truth
+
+
+def compose(only: Sequence[str]) -> None:
+    """Hold what callers are composed of against what they take at a size that no part was learnt at."""
+    columns = ("language", "program", "function", "callees", "composed, µs", "measured, µs", "off")
+    with figures.printed("Callers composed of their parts", *columns) as table, tempfile.TemporaryDirectory() as room:
+        off: list[float] = []
+        for language, folder in (("c", PROGRAMS), ("python", PYTHON), ("java", JAVA), ("php", PHP)):
+            for case in cases(folder):
+                if only and case.name not in only:
+                    continue
+                try:
+                    for function, callees, parts_ns, truth_ns in composed(case, language, Path(room) / language / case.name):
+                        off.append(abs(parts_ns / truth_ns - 1))
+                        costs = (f"{ns / 1e3:.1f}" for ns in (parts_ns, truth_ns))
+                        table.add(language, case.name, function, callees, *costs, f"{100 * off[-1]:.0f} %")
+                except PerfdiffError as error:
+                    print(f"{case.name}: {error}", file=sys.stderr)
+        if off:
+            table.remarks.append(f"median {100 * np.median(off):.0f} %, {sum(error > 0.25 for error in off)} of {len(off)} beyond 25 %")
 
 
 def _size(parameters: Mapping[str, tuple[float | str, ...]]) -> str | None:
@@ -254,11 +322,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--worlds", type=int, default=100, help="experiments of each class (default: 100)")
     parser.add_argument("--real", action="store_true", help="functions of the fixtures, not made-up ones")
+    parser.add_argument("--composed", action="store_true", help="what callers are composed of, beside what they take")
     parser.add_argument("--what-if", action="store_true", help="whether fixtures take as long as a changed function says")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="fixtures (default: all)")
     options = parser.parse_args()
     if options.what_if:
         what_if(options.only)
+        return
+    if options.composed:
+        compose(options.only)
         return
     if options.real:
         real(options.only)

@@ -177,9 +177,9 @@ def _made_of(predicted: PredictedCosts) -> Iterator[str]:
 
 def _callee(predicted: PredictedCosts, callee: CalleePart) -> str:
     """Return how often a callee is called, and what each call takes, with the growth of both where it is not the same everywhere."""
-    each = wording.amount(predicted.metric, callee.each.expected)
+    time = wording.amount(predicted.metric, callee.each.expected)
     calls, cost = ("" if kind == CostClass.CONSTANT else f" ({kind})" for kind in (_growth(callee.calls), _growth(callee.each)))
-    return f"{callee.function}, called {units.times(callee.calls.expected)} times{calls}, {each} each{cost}"
+    return f"{callee.function}, called {units.times(callee.calls.expected)} times{calls}, {time} each{cost}"
 
 
 def _cost(predicted: PredictedCosts, forecast: Forecast) -> str:

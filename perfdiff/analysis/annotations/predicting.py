@@ -113,9 +113,9 @@ def _composed(  # noqa: PLR0913, PLR0917 (what is predicted, and at which inputs
         return None
 
     def predict(table: SampleTable, version: int) -> Forecast | None:
-        known = {feature.name for feature in table.features}
-        within = [{name: value for name, value in inputs.items() if name in known} for inputs in given]
-        if not set(asked.inputs) <= known:
+        names = {feature.name for feature in table.features}
+        within = [{name: value for name, value in inputs.items() if name in names} for inputs in given]
+        if not set(asked.inputs) <= names:
             return None
         (metric,) = table.metrics
         return _forecast(modelled(function.name, table, metric, tuple(asked.inputs), seed), within, seed, version)
