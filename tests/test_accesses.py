@@ -146,6 +146,13 @@ def test_what_a_run_gives_another_name_is_met_by_both(builds: Mapping[Side, Buil
     assert name in met(builds, f'{sys.executable} -I -S -c "import os; {code}"')
 
 
+@pytest.mark.parametrize(("command", "ranks"), [("cat same.txt", set()), ("nice -n 7 cat same.txt", {7}), ("chrt -i 0 cat same.txt", {5})])
+def test_what_a_run_asks_of_the_scheduler_is_seen(builds: Mapping[Side, Build], command: str, ranks: set[int]) -> None:
+    seen = watched(command, builds[Side.HEAD].tree)
+    assert seen is not None
+    assert seen.ranks == ranks
+
+
 def test_who_starts_from_a_folder_that_it_opened_is_seen(builds: Mapping[Side, Build]) -> None:
     code = "import os; folder = os.open('sub', os.O_RDONLY); os.chdir('/'); os.access('new/new.txt', 4, dir_fd=folder)"
     assert met(builds, f'{sys.executable} -I -S -c "{code}"', Side.BASE) == {"sub/new/new.txt"}

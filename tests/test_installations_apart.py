@@ -213,7 +213,7 @@ def test_data_that_head_leaves_out_of_its_installation_leaves_the_answer_open(tm
     }
     found = pipeline.compare(by_whole_runs(first_two(tmp_path, (files, {"pyproject.toml": DATA}))), Silent()).findings
     assert found.verdict is Verdict.INCONCLUSIVE, say(found.sentence)
-    assert "say otherwise in `pyproject.toml` which files an installation holds" in say(found.sentence)
+    assert "say otherwise in `pyproject.toml` which files users get" in say(found.sentence)
 
 
 @pytest.mark.integration

@@ -35,10 +35,14 @@ LONGEST_S = 10.0  # whose shortest runs take longer are not run again for this
 
 @dataclass(frozen=True, slots=True)
 class MetFiles:
-    """What a run of each side met: names in the trees, and paths of files `elsewhere`, None where they are not known."""
+    """What a run of each side met: names in the trees, and paths of files `elsewhere`, None where they are not known.
+
+    `is_ranked_otherwise`: processes of head ask the kernel for a priority that none of base's asks for.
+    """
 
     in_trees: frozenset[str] = frozenset()
     elsewhere: frozenset[str] | None = None
+    is_ranked_otherwise: bool = False
 
 
 def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, ...], MetFiles]:
@@ -60,12 +64,14 @@ def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, 
     foreign: set[str] = set()
     met: set[str] = set()
     everywhere: set[str] = set()
+    ranks: dict[Side, frozenset[int]] = {}
     began = time.time()
     for slot, accesses in unaltered.watched(bench, site, [point]):
         if accesses is None:
             return (), MetFiles()
         met |= inside(site.plain[slot.side], accesses)
         everywhere |= elsewhere(site.plain[slot.side], accesses)
+        ranks[slot.side] = accesses.ranks
         files = [path for path in elsewhere(site.plain[slot.side], accesses) if not _is_kept_for_all(path, bench)]
         foreign |= _of_the_checkout(files, bench, site, point.workload)
         times = _times(files)
@@ -76,7 +82,9 @@ def read_outside(bench: Bench, site: Site, runs: list[Run]) -> tuple[tuple[str, 
     since = {path for path, written in opened[Side.HEAD].items() if written > end}
     by_runs = since - opened[Side.BASE].keys()
     by_one_side = _written_by_one_side(bench, site, point, since - by_runs)
-    return tuple(sorted(by_builds | by_runs | by_one_side | foreign)), MetFiles(frozenset(met), frozenset(everywhere))
+    is_ranked_otherwise = not ranks[Side.HEAD] <= ranks[Side.BASE]
+    shared = tuple(sorted(by_builds | by_runs | by_one_side | foreign))
+    return shared, MetFiles(frozenset(met), frozenset(everywhere), is_ranked_otherwise)
 
 
 def _written_by_one_side(bench: Bench, site: Site, point: Point, paths: Set[str]) -> set[str]:

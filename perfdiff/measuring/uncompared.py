@@ -10,6 +10,7 @@ from pathlib import Path
 
 from perfdiff.analysis.policy import POLICY
 from perfdiff.build.decided import built_otherwise, decided
+from perfdiff.build.delivery import otherwise_delivered
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.languages import kept_files
@@ -21,6 +22,7 @@ from perfdiff.measuring.site import Site
 from perfdiff.measuring.unaltered import is_compiled, laid_out
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
+from perfdiff.revisions.pins import Pin
 
 _OF_GIT = ".git/"
 _PAIRS = 5  # of runs with a single call, of which head's must each take longer: by chance one of 32 do
@@ -52,12 +54,24 @@ def _differences(bench: Bench, site: Site, met: MetFiles, waiting: Sequence[Poin
     trees = [site.plain[side].tree for side in Side]
     if guessed_from and (files := decided(guessed_from, trees) or built_otherwise(trees, is_same_code=site.same_code)):
         yield ComparisonGap(UncomparedReason.BUILD, files)
+    if files := otherwise_delivered(trees, met.in_trees & _tracked(head), _commands(bench)):
+        yield ComparisonGap(UncomparedReason.HOLDINGS, files)
     if site.failing:
         yield ComparisonGap(UncomparedReason.FAILING, site.failing)
+    if met.is_ranked_otherwise:
+        yield ComparisonGap(UncomparedReason.RANK, ())
     if waiting and (files := tuple(sorted(laid_out(bench, site, waiting[0])))):
         yield ComparisonGap(UncomparedReason.SETUP, files)
     if slower := tuple(_slower_once(bench, site)):
         yield ComparisonGap(UncomparedReason.FIRST, slower)
+
+
+def _tracked(pin: Pin) -> frozenset[str]:
+    return frozenset(pin.repository.ask("ls-tree", "-r", "-z", "--name-only", pin.tree).output.split("\0"))
+
+
+def _commands(bench: Bench) -> list[str]:
+    return [command for workload in bench.request.config.workloads for command in workload.commands]
 
 
 def killed(incomplete: Sequence[Run], points: Sequence[Point]) -> tuple[ComparisonGap, ...]:

@@ -20,6 +20,7 @@ class UncomparedReason(StrEnum):
     CHECKOUT = "checkout"  # runs ask for files that the user's checkout has, and no revision
     FAILING = "failing"  # cases that run in base fail in head
     KILLED = "killed"  # processes of head alone are killed, and leave work undone
+    RANK = "rank"  # head asks the kernel to run it behind others, which shows on a busy machine alone
     SUCCESSION = "succession"  # runs that follow each other in one tree take longer in head
     REPEATED = "repeated"  # and fail there
     BY_HAND = "by-hand"  # runs on a terminal, and without variables of perfdiff's own, take longer in head

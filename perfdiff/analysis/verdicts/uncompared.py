@@ -30,6 +30,7 @@ def _claimed(difference: ComparisonGap) -> Claim:
         UncomparedReason.CHECKOUT: claim("uncompared-checkout", names=names),
         UncomparedReason.FAILING: claim("uncompared-failing", names=names),
         UncomparedReason.KILLED: claim("uncompared-killed", names=names),
+        UncomparedReason.RANK: claim("uncompared-rank"),
         UncomparedReason.SUCCESSION: claim("uncompared-succession", names=names, ratio=ratio),
         UncomparedReason.REPEATED: claim("uncompared-repeated", names=names),
         UncomparedReason.BY_HAND: claim("uncompared-by-hand", names=names, ratio=ratio),

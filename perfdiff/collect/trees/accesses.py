@@ -38,7 +38,7 @@ class Accesses:
 
     `opened` gives for each path how often the one process opened it that did so most, counted anew where a process becomes another program;
     `ran` are programs, `listed` folders whose names were read, `moved` what was given another name, by its old one, and `asked` all other
-    paths that were named, whether they are there or not.
+    paths that were named, whether they are there or not. `ranks` are the priorities and policies that processes asked the kernel for.
     """
 
     opened: dict[str, int]
@@ -46,6 +46,7 @@ class Accesses:
     listed: frozenset[str]
     moved: frozenset[str]
     asked: frozenset[str]
+    ranks: frozenset[int] = frozenset()
 
 
 class Supervisor:
@@ -154,6 +155,7 @@ class _Paths:
         self._listed: set[str] = set()
         self._moved: set[str] = set()
         self._asked: set[str] = set()
+        self._ranks: set[int] = set()
         self._links: dict[str, str | None] = {}
         self._resolved: dict[str, tuple[tuple[str, ...], str]] = {}
         self._read: Callable[..., int] = ctypes.CDLL(None, use_errno=True).process_vm_readv
@@ -163,12 +165,16 @@ class _Paths:
         opened: dict[str, int] = {}
         for (_, _, path), times in self._opened.items():
             opened[path] = max(opened.get(path, 0), times)
-        return Accesses(opened, frozenset(self._ran), frozenset(self._listed), frozenset(self._moved), frozenset(self._asked))
+        ran, listed, moved, asked = map(frozenset, (self._ran, self._listed, self._moved, self._asked))
+        return Accesses(opened, ran, listed, moved, asked, frozenset(self._ranks))
 
     def add(self, call: PathCall, thread: int, arguments: list[int]) -> None:
         """Add a call; what its thread has ended or hides by then makes the whole run unknown, as it may have been anything."""
         if call.kind is Kind.BLIND:
             self.is_blind = True
+            return
+        if call.rank is not None:
+            self._ranks.add(arguments[call.rank])
             return
         try:
             named = self._text(thread, arguments[call.path]) if call.path is not None else ""

@@ -1,4 +1,4 @@
-"""The system calls by which programs open paths, list folders and ask after files, and the kernel's filter that reports them.
+"""The system calls by which programs meet files, or ask to be run behind others, and the kernel's filter that reports them.
 
 A filter of seccomp(2) hands these calls, and no others, to a supervisor (`SECCOMP_RET_USER_NOTIF`, Linux 5.0), who lets each go on
 (`SECCOMP_USER_NOTIF_FLAG_CONTINUE`, Linux 5.5). That needs no rights and no tracer's hold on the processes, so that it works in
@@ -15,7 +15,7 @@ from enum import Enum, auto
 
 
 class Kind(Enum):
-    """What a system call reveals to the program: a content, a list of names, or whether a file is there."""
+    """What a system call reveals to the program, a content, a list of names, or whether a file is there, or what it asks of the kernel."""
 
     OPEN = auto()  # a file's content
     LIST = auto()  # the names in a folder
@@ -23,6 +23,7 @@ class Kind(Enum):
     RUN = auto()  # a program, whose content the kernel reads
     NAME = auto()  # whether a path is there, which from then on may lead to something else
     MOVE = auto()  # what lies at a path, all of a folder included, by another path from then on
+    RANK = auto()  # which processes the kernel runs, or lets read and write, before others
     BLIND = auto()  # more than its arguments say
 
 
@@ -30,13 +31,14 @@ class Kind(Enum):
 class PathCall:
     """A system call: the places, among its arguments, of the path that it names and of the descriptor that the path starts from.
 
-    `other` has those of the second path, of a call that names two.
+    `other` has those of the second path, of a call that names two; `rank` is the place of what is asked of the kernel.
     """
 
     kind: Kind
     path: int | None = None
     folder: int | None = None
     other: PathCall | None = None
+    rank: int | None = None
 
 
 def _at_start(kind: Kind) -> PathCall:
@@ -91,6 +93,9 @@ _CALLS: tuple[tuple[str, int | None, int | None, PathCall], ...] = (
     ("inotify_add_watch", 254, 27, PathCall(Kind.ASK, path=1)),
     ("execve", 59, 221, _at_start(Kind.RUN)),
     ("execveat", 322, 281, _below(Kind.RUN)),
+    ("setpriority", 141, 140, PathCall(Kind.RANK, rank=2)),
+    ("sched_setscheduler", 144, 119, PathCall(Kind.RANK, rank=1)),
+    ("ioprio_set", 251, 30, PathCall(Kind.RANK, rank=2)),
     ("chroot", 161, 51, PathCall(Kind.BLIND)),
     ("mount", 165, 40, PathCall(Kind.BLIND)),
     ("name_to_handle_at", 303, 264, PathCall(Kind.BLIND)),

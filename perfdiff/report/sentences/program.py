@@ -167,8 +167,8 @@ WORDINGS: Mapping[str, Wording] = {
         "`interpreter`"
     ),
     "uncompared-holdings": (
-        "base and head say otherwise in {names:few} which files an installation holds, and runs find all that lie in the tree: `editable = "
-        "false` installs it as users do"
+        "base and head say otherwise in {names:few} which files users get, and runs find all that lie in the tree: `editable = false`, "
+        "or a `[build] command` that installs or unpacks it, has them run what users do"
     ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
     "uncompared-checkout": (
@@ -179,6 +179,10 @@ WORDINGS: Mapping[str, Wording] = {
     "uncompared-killed": (
         "processes are killed in head at {names:few}, and none in base: what they leave undone is not compared; a workload's `check` tells "
         "whether it is meant"
+    ),
+    "uncompared-rank": (
+        "processes of head ask the kernel for another priority than those of base: what that costs them on a machine that others use is "
+        "not compared"
     ),
     "uncompared-succession": (
         "runs of {names:few} that follow each other in one tree take {ratio:ratio} as long in head: what each leaves for the next is not "

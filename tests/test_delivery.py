@@ -1,0 +1,89 @@
+"""What users get of a tree where runs find more: files that archives and images leave out, and those that installing exchanges."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from perfdiff import pipeline
+from perfdiff.analysis.findings import Verdict
+from perfdiff.build.delivery import otherwise_delivered
+from perfdiff.progress import Silent
+from perfdiff.report.sentences.catalogue import say
+from programs import by_whole_runs, first_two
+
+USED = ("main.py", "data/table.bin", "tests/data/table.bin", "bench.py")
+CMAKE = """cmake_minimum_required(VERSION 3.13)
+project(p C)
+add_executable(prog prog.c)
+"""
+PLAIN, CAREFUL = (
+    "install(TARGETS prog DESTINATION bin)\n",
+    "add_executable(careful prog.c)\ntarget_compile_definitions(careful PRIVATE N=3)\n",
+)
+OTHER = f"{CAREFUL}install(PROGRAMS ${{CMAKE_BINARY_DIR}}/careful DESTINATION bin RENAME prog)\n"
+MESON = "project('p', 'c')\nexecutable('prog', 'prog.c', install: {plain})\nsubdir('careful')\n"
+BESIDE = "executable('prog', '../prog.c', c_args: '-DN=3', install: {careful})\n"
+
+
+def written(tree: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("name", "base", "head", "is_told"),
+    [
+        (".gitattributes", "", "data/table.bin export-ignore\n", True),
+        (".gitattributes", "*.py text\n", "*.py text\n*.bin binary export-ignore\n", True),
+        (".gitattributes", "", "/data export-ignore\n", True),
+        (".gitattributes", "", "*.bin export-ignore\n/data/*.bin -export-ignore\n", False),
+        (".gitattributes", "data export-ignore\n", "*.bin export-ignore\n", False),
+        (".gitattributes", "", "# data export-ignore\ntests export-ignore\nbench.py export-ignore\n", False),
+        (".gitattributes", "", "table export-ignore\n*.bin text\n", False),
+        (".dockerignore", "", "**/*.bin\n", True),
+        (".dockerignore", "", "data\n", True),
+        (".dockerignore", "", "data\n!data/table.bin\n", False),
+        (".dockerignore", "", "table.bin\ntests\n", False),
+    ],
+)
+def test_files_that_archives_and_images_of_head_leave_out(name: str, base: str, head: str, is_told: bool, tmp_path: Path) -> None:
+    trees = [written(tmp_path / side, {name: text}) for side, text in (("base", base), ("head", head))]
+    assert otherwise_delivered(trees, USED, ["python bench.py {n}"]) == ((name,) if is_told else ())
+
+
+@pytest.mark.parametrize("tool", ["cmake", "meson"])
+def test_a_file_that_is_installed_in_the_place_of_one_that_is_built_as_well(tool: str, tmp_path: Path) -> None:
+    if shutil.which(tool) is None:
+        pytest.skip(f"needs {tool}")
+    program = {"prog.c": "#ifndef N\n#define N 1\n#endif\nint main(void) { return N; }\n"}
+    builds = {
+        "base": {"CMakeLists.txt": f"{CMAKE}{CAREFUL}{PLAIN}", "meson.build": MESON.format(plain="true"), "careful/meson.build": BESIDE},
+        "head": {"CMakeLists.txt": f"{CMAKE}{OTHER}", "meson.build": MESON.format(plain="false"), "careful/meson.build": BESIDE},
+        "same": {"CMakeLists.txt": f"{CMAKE}{PLAIN}", "meson.build": MESON.format(plain="true"), "careful/meson.build": BESIDE},
+    }
+    command = {"cmake": "cmake -S . -B build && cmake --build build", "meson": "meson setup build && ninja -C build"}[tool]
+    trees = {}
+    for side, files in builds.items():
+        told = {name: text.format(careful="false" if side != "head" else "true") for name, text in files.items() if "meson" in name}
+        trees[side] = written(tmp_path / side, {**program, **files, **told})
+        subprocess.run(command, shell=True, cwd=trees[side], check=True, capture_output=True)
+    file = {"cmake": "build/cmake_install.cmake", "meson": "build/meson-info/intro-installed.json"}[tool]
+    assert otherwise_delivered([trees["base"], trees["head"]], (), ()) == (file,)
+    assert otherwise_delivered([trees["base"], trees["same"]], (), ()) == ()
+
+
+@pytest.mark.integration
+def test_a_table_that_archives_of_head_lack_is_not_called_harmless(tmp_path: Path) -> None:
+    job = "print(len(open('table.bin').read()), sum(i * i % 7 for i in range(300000)))\n"
+    toml = 'build.command = "true"\nmeasure.budget_s = 2\n[[workload]]\nname = "job"\ncommand = "python3 job.py"\n'
+    base = {"job.py": job, "table.bin": "1" * 50, "perfdiff.toml": toml}
+    request = first_two(tmp_path, (base, {".gitattributes": "table.bin export-ignore\n"}))
+    found = pipeline.compare(by_whole_runs(request), Silent()).findings
+    assert found.verdict is Verdict.INCONCLUSIVE
+    assert "base and head say otherwise in `.gitattributes` which files users get" in say(found.sentence)
