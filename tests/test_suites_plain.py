@@ -129,14 +129,14 @@ def test_what_takes_long_is_the_last_that_is_run(monkeypatch: pytest.MonkeyPatch
     def nothing(_: object, site: str, built_with: str = "", *, patient: bool = False) -> tuple[str, str]:
         asked.append(patient)
         if not patient or site == "nothing":
-            raise NothingToRunError("nothing", switches=())
+            raise NothingToRunError("nothing")
         return "bench", site
 
     monkeypatch.setattr(guesses, "with_benchmarks", nothing)
     bench: Any = SimpleNamespace(request=SimpleNamespace(config=Config(BuildConfig(""), ())))
     site: Any = "site"
     left: Any = "nothing"
-    error = NothingToRunError("nothing to run", switches=())
+    error = NothingToRunError("nothing to run")
     ready: Any = guesses.with_options([Fruitless(bench, left, error), Fruitless(bench, site, error)])
     assert ready[1] == "site"
     assert asked == [True, True]

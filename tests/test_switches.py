@@ -26,6 +26,8 @@ from programs import first_two
 
 integration = pytest.mark.integration
 needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake")
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+needs_automake = pytest.mark.skipif(not (shutil.which("automake") and shutil.which("make")), reason="needs automake and make")
 needs_meson = pytest.mark.skipif(not (shutil.which("meson") and shutil.which("ninja")), reason="needs meson and ninja")
 
 
@@ -134,6 +136,19 @@ if get_option('tests').enabled()
 endif
 """,
 }
+MAKE = {
+    **{name: SHOP[name] for name in ("shop.c", "shop.h", "test/test_shop.c")},
+    "Makefile": "libshop.a: shop.o\n\tar rcs $@ $<\ncheck: libshop.a\n\t$(MAKE) -C test check\n",
+    "test/Makefile": "CFLAGS = -O2 -I..\ncheck: unit\n\t./unit\nunit: test_shop.o ../libshop.a\n\t$(CC) -o $@ $^\n",
+}
+AUTOMAKE = {
+    **{name: SHOP[name] for name in ("shop.c", "shop.h", "test/test_shop.c")},
+    "configure.ac": "AC_INIT([shop], [1])\nAM_INIT_AUTOMAKE([foreign subdir-objects])\nAC_PROG_CC\nAC_PROG_RANLIB\n"
+    "AC_CONFIG_FILES([Makefile test/Makefile])\nAC_OUTPUT\n",
+    "Makefile.am": "SUBDIRS = . test\nnoinst_LIBRARIES = libshop.a\nlibshop_a_SOURCES = shop.c\n",
+    "test/Makefile.am": "check_PROGRAMS = unit\nTESTS = unit\nunit_SOURCES = test_shop.c\n"
+    "unit_CPPFLAGS = -I$(top_srcdir)\nunit_LDADD = ../libshop.a\n",
+}
 HEADERS = {
     "total.hpp": "#pragma once\ninline int total(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i % 7; return sum; }\n",
     "test/test_total.cpp": '#include "../total.hpp"\n#include <cstdio>\nint main() { std::printf("%d\\n", total(30000000)); }\n',
@@ -164,6 +179,23 @@ def ready(room: Path, files: Mapping[str, str]) -> tuple[Bench, Site]:
         bench = Bench(request, pins, builds, room / "plans", request.packs, ProcessExecutor(), Stopwatch(Silent()))
         with closing(bench.upkeep):
             return prepared(bench)
+
+
+@integration
+@pytest.mark.parametrize(
+    ("files", "command", "name"),
+    [
+        pytest.param(MAKE, "make -C test unit", "make check", marks=needs_make, id="make"),
+        pytest.param(AUTOMAKE, "make check TESTS=", "test/unit", marks=needs_automake, id="automake"),
+    ],
+)
+def test_what_a_target_of_make_compiles_before_it_runs_is_made_by_the_build(
+    tmp_path: Path, files: Mapping[str, str], command: str, name: str
+) -> None:
+    bench, site = ready(tmp_path, files)
+    assert bench.request.config.build.command.endswith(f"make -j$(nproc) && {command}")
+    assert [workload.name for workload in bench.request.config.workloads] == [name]
+    assert f"reaches the change, built with {command}; what is run: {name}" in site.notes[-1].text
 
 
 @integration

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from perfdiff import units
-from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import CaseCandidate
 from perfdiff.collect.execution import kernel
@@ -182,8 +181,7 @@ class Selecting:
         if not self._listed and self.endless:
             return []
         if not self._listed:
-            off = options.off_in([built.folder for built in self.site.plain.values()])
-            raise NothingToRunError(self._nothing(), switches=off)
+            raise NothingToRunError(self._nothing())
         if self._fit and not self._are_guessed:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]

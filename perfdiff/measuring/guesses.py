@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff import units
-from perfdiff.build import options
 from perfdiff.config import Config
 from perfdiff.errors import BuildError, MeasurementError, NothingCompiledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
@@ -73,7 +72,11 @@ def with_options(guesses: Sequence[Fruitless]) -> tuple[Bench, Site]:
         if not isinstance(guess.error, NothingCompiledError | NothingToRunError):
             errors.append(guess.error)
             continue
-        switching = Switching(guess.bench, guess.error.switches)
+        if isinstance(guess.error, NothingCompiledError):
+            switching = Switching(guess.bench, guess.error.switches)
+        else:
+            assert guess.site is not None, "what was listed was built"
+            switching = Switching.of_plain(guess.bench, guess.site.plain)
         for built_with, switched in switching.builds():
             try:
                 return with_benchmarks(switched, site_of(switched, switched.workshop.plain()), built_with)
@@ -92,8 +95,7 @@ def reaching_with_options(guess: Bench, chosen: Bench, site: Site) -> tuple[Benc
 
     The first build that ends well is the only one: it has all of benchmarks and tests that can be built.
     """
-    off = options.off_in([built.folder for built in site.plain.values()])
-    switching = Switching(guess, off, "nothing that was built reaches the change")
+    switching = Switching.of_plain(guess, site.plain, "nothing that was built reaches the change")
     for built_with, switched in switching.builds():
         with contextlib.suppress(NothingToRunError):
             bench, of_options = with_benchmarks(switched, site_of(switched, switched.workshop.plain()), built_with)
