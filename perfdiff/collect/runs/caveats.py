@@ -126,7 +126,7 @@ def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple
 
 
 def trees_written(written: Mapping[str, Sequence[str]], workloads: Collection[str]) -> tuple[Note, ...]:
-    """Tell which of the workloads write into the tree they run in, by the paths that each wrote to; git keeps its own, which nobody asked for.
+    """Tell which of the workloads write into the tree they run in, by the paths that each wrote to, without those that git keeps.
 
     What listings of suites write is nobody's concern: they are no runs that are compared.
     """
