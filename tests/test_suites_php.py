@@ -215,6 +215,21 @@ def test_tests_that_end_the_process_or_never_end_are_told_and_the_others_listed(
     assert listing.benchmarks.keys() == {"NotesTest::testFine", "BrokenTest::testFine"}
 
 
+@of_both
+@pytest.mark.parametrize(("limit_s", "whole"), [(4.0, False), (60.0, True)])
+def test_tests_that_had_no_time_are_no_failures(project: Makes, phpunit: str, limit_s: float, whole: bool) -> None:
+    naps = " ".join(f"public function testNap{number}(): void {{ usleep(600000); $this->assertTrue(true); }}" for number in range(5))
+    begins = ENDING[: ENDING.index("{") + 1]
+    project(
+        {**files_of(phpunit), **{f"tests/{name}Test.php": f"{begins.replace('Ending', name)} {naps} }}\n" for name in ("Notes", "Broken")}}
+    )
+    listing = listed("phpunit", limit_s=limit_s)
+    assert listing.whole is whole
+    assert (len(listing.benchmarks) < 10) is not whole
+    assert listing.untried == listing.failures.keys()
+    assert len(listing.untried) == (0 if whole else 1)
+
+
 @needs_phpunit
 def test_a_test_in_a_process_of_its_own_has_one_for_each_call(project: Makes) -> None:
     apart = TESTS.replace("public function testFirst", "/** @runInSeparateProcess */ public function testFirst").replace(

@@ -25,6 +25,7 @@ def listed(what: str) -> SuiteListing:
         {name: _benchmark(cases, selected, files) for name, cases in tests.items()},
         trials.failures,
         trials.start_s,
+        trials.whole,
     )
 
 
