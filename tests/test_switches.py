@@ -17,7 +17,7 @@ from perfdiff.configuration.switches import switched_off, tries
 from perfdiff.errors import MeasurementError
 from perfdiff.exploring import explored
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.guesses import prepared
+from perfdiff.measuring.guesses import EarlyRuns, prepared
 from perfdiff.measuring.site import Site
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.revisions.pins import resolve
@@ -178,7 +178,7 @@ def ready(room: Path, files: Mapping[str, str]) -> tuple[Bench, Site]:
     with BuildCache(request.cache) as builds:
         bench = Bench(request, pins, builds, room / "plans", request.packs, ProcessExecutor(), Stopwatch(Silent()))
         with closing(bench.upkeep):
-            return prepared(bench)
+            return prepared(bench, EarlyRuns())
 
 
 @integration

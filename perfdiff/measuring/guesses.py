@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from perfdiff import units
+from perfdiff.build.built import Built
 from perfdiff.config import Config
-from perfdiff.errors import BuildError, MeasurementError, NothingCompiledError, NothingToRunError, WorkloadError
+from perfdiff.errors import BuildError, DiskFilledError, MeasurementError, NothingCompiledError, NothingToRunError, WorkloadError
 from perfdiff.languages.frameworks import frameworks
 from perfdiff.languages.installed import installed
 from perfdiff.languages.tree_files import all_differing
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.benchmarks import with_benchmarks
-from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.benchmarks import Selecting, with_benchmarks
+from perfdiff.measuring.changes import site_of, without_functions
+from perfdiff.measuring.firstwords import FirstRuns
 from perfdiff.measuring.reaching import sought
 from perfdiff.measuring.site import Site
 from perfdiff.measuring.switching import Switching
-from perfdiff.records.schema import Note
+from perfdiff.records.schema import Note, Side
 
 _SHOWN = 3  # files in a message
+# Of a limited time, what plain builds took when finding functions, which parses all that they compiled, may end too late. From 0.3 to 1.5
+# times a build was seen.
+LONG_SHARE = 0.1
+_EARLY_SHARE = 0.2  # of the time that is left, for these runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +38,50 @@ class Fruitless:
     error: BuildError | WorkloadError
 
 
-def prepared(bench: Bench) -> tuple[Bench, Site]:
+@dataclass(slots=True)
+class EarlyRuns:
+    """The runs of a comparison so far, if any were made, and the suites that were listed for them."""
+
+    first: FirstRuns | None = None
+    site: Site | None = None
+    selecting: Selecting | None = None
+
+    @property
+    def answer(self) -> tuple[Bench, Site] | None:
+        """Return what is known where measuring ends before anything else is, None where base and head have not run."""
+        if self.first is None or self.site is None or not self.first.tell_something:
+            return None
+        return self.first.bench, replace(self.site, first_runs=tuple(self.first.runs))
+
+    def make(self, bench: Bench, plain: Mapping[Side, Built]) -> None:
+        """Make the runs where functions are found late; what fails is told where it fails again."""
+        deadline, config = bench.request.deadline, bench.request.config
+        built_s = sum(built.duration_s for built in plain.values() if built.commands)
+        if not deadline.is_limited or len(bench.sides) < 2 or built_s < LONG_SHARE * deadline.left_s or config.services:
+            return
+        self.site = without_functions(bench, plain)
+        budget_s = _EARLY_SHARE * deadline.left_s
+        written = tuple(workload for workload in config.workloads if workload.suite is None)
+        try:
+            if len(written) < len(config.workloads):
+                self.selecting = Selecting(bench, self.site)
+                bench.progress.stage("listing benchmarks", None)
+                self.selecting.list_suites()
+                self.first = FirstRuns.within(bench, self.selecting.listed, budget_s, written)
+            else:
+                self.first = FirstRuns(bench, budget_s, "")
+        except DiskFilledError:
+            raise
+        except WorkloadError:
+            return
+        if self.first is not None:
+            self.first.make(self.site)
+
+
+def prepared(bench: Bench, early: EarlyRuns) -> tuple[Bench, Site]:
     """Build all sides and choose what is run; return the bench with these workloads, and the site with notes of guesses that failed.
+
+    The first guess has `early` runs, where those are wanted.
 
     Where no guess gives anything to run, each is tried with options of its build; so is one whose cases do not reach the change. Raises
     MeasurementError where nothing can be built or run, or only what has no part in the change: that of the likeliest guess where there are
@@ -45,8 +93,8 @@ def prepared(bench: Bench) -> tuple[Bench, Site]:
     for number, guess in enumerate(guesses):
         site = None
         try:
-            site = _site_of(guess, guesses[:number])
-            chosen, site = with_benchmarks(guess, site)
+            site = _site_of(guess, guesses[:number], early)
+            chosen, site = with_benchmarks(guess, site, begun=None if number else early.selecting)
         except (BuildError, WorkloadError) as error:
             if not _may_be_the_guess(error):
                 raise
@@ -106,9 +154,12 @@ def reaching_with_options(guess: Bench, chosen: Bench, site: Site) -> tuple[Benc
     return chosen, site
 
 
-def _site_of(bench: Bench, failed: Sequence[Bench]) -> Site:
+def _site_of(bench: Bench, failed: Sequence[Bench], early: EarlyRuns) -> Site:
     """Build all sides; raise WorkloadError where functions that changed may be in the languages of guesses that failed alone."""
-    site = site_of(bench, bench.workshop.plain())
+    plain = bench.workshop.plain()
+    if not failed:
+        early.make(bench, plain)
+    site = site_of(bench, plain)
     if failed and len(bench.sides) > 1 and not sought(site.subjects, bench.request.config.probes.exclude):
         suffixes = {suffix for guess in failed for suffix in _suffixes(guess.request.config)}
         base, head = (site.plain[side].tree for side in bench.sides)
