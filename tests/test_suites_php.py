@@ -74,6 +74,7 @@ def ran(command: str, **values: object) -> list[str]:
         ["/bin/sh", "-c", command], check=False, capture_output=True, text=True, env={**os.environ, SUITES: str(DRIVERS)}
     )
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
+    assert "Sebastian Bergmann" not in ended.stderr, "what PHPUnit prints is no output of the project"
     return Path("notes.txt").read_text().splitlines() if Path("notes.txt").exists() else []
 
 
@@ -268,6 +269,16 @@ def test_what_phpunit_says_where_it_cannot_begin_is_told_with_what_to_do(project
     ended = asked("phpunit", "--no-such-option")
     assert ended.returncode == 1
     assert "no-such-option" in ended.stderr
+
+
+@needs_phpunit
+def test_what_a_bootstrap_lacks_of_composer_is_told_with_what_to_do(project: Makes) -> None:
+    boot = "<?php\nrequire __DIR__ . '/vendor/autoload.php';\n"
+    place = project({**files_of(""), "composer.json": "{}", "boot.php": boot, "phpunit.xml": '<phpunit bootstrap="boot.php"/>'})
+    (place / "vendor/autoload.php").unlink()
+    ended = asked("phpunit")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("vendor/autoload.php is not there, so that packages of others are not: run `composer install`")
 
 
 COMPOSER = '{"autoload": {"psr-4": {"Own\\\\": ["src/"]}}, "autoload-dev": {"psr-4": {"Own\\\\Benchmarks\\\\": "benchmarks"}}}'

@@ -107,7 +107,7 @@ def tried(driver: str, words: Sequence[str], *, can_leave_out: bool = True) -> T
             return trials
         trials.whole = time.monotonic() <= limits.until
         if trials.whole and not trials.is_stopped and not trials.begun:
-            sys.exit(why)
+            sys.exit("\n".join((*(f"{name} {reason}" for name, reason in trials.failures.items()), why)))
         if trials.begun:
             trials.failures[trials.begun[-1]] = why.rpartition("\n")[2] if trials.whole else listing.UNTRIED
         once = (
