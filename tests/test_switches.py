@@ -149,6 +149,10 @@ AUTOMAKE = {
     "test/Makefile.am": "check_PROGRAMS = unit\nTESTS = unit\nunit_SOURCES = test_shop.c\n"
     "unit_CPPFLAGS = -I$(top_srcdir)\nunit_LDADD = ../libshop.a\n",
 }
+LIBTOOL = {name: text.replace("AC_PROG_RANLIB", "LT_INIT") for name, text in AUTOMAKE.items()} | {
+    "Makefile.am": "SUBDIRS = . test\nlib_LTLIBRARIES = libshop.la\nlibshop_la_SOURCES = shop.c\n",
+    "test/Makefile.am": AUTOMAKE["test/Makefile.am"].replace("libshop.a", "libshop.la"),
+}
 HEADERS = {
     "total.hpp": "#pragma once\ninline int total(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i % 7; return sum; }\n",
     "test/test_total.cpp": '#include "../total.hpp"\n#include <cstdio>\nint main() { std::printf("%d\\n", total(30000000)); }\n',
@@ -196,6 +200,15 @@ def test_what_a_target_of_make_compiles_before_it_runs_is_made_by_the_build(
     assert bench.request.config.build.command.endswith(f"make -j$(nproc) && {command}")
     assert [workload.name for workload in bench.request.config.workloads] == [name]
     assert f"reaches the change, built with {command}; what is run: {name}" in site.notes[-1].text
+
+
+@integration
+@pytest.mark.skipif(not shutil.which("libtoolize"), reason="needs libtool")
+@needs_automake
+def test_programs_behind_scripts_of_libtool_are_run_themselves(tmp_path: Path) -> None:
+    bench, _ = ready(tmp_path, LIBTOOL)
+    (workload,) = bench.request.config.workloads
+    assert workload.command == "cd test && srcdir=. LD_LIBRARY_PATH=../.libs .libs/unit"
 
 
 @integration

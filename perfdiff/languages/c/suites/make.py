@@ -11,12 +11,15 @@ from pathlib import Path
 from perfdiff.languages.c.suites import targets
 from perfdiff.languages.c.suites.attempts import Attempts, quoted, why
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
+from perfdiff.languages.c.suites.programs import is_program
 from perfdiff.languages.c.suites.switches import with_switches
 from perfdiff.languages.listing import Benchmark, SuiteListing
 
 _OWN_WORD = re.compile(r"make(\[\d+\])?:")  # what make itself says
 _TESTS = "perfdiff-tests"  # a target of ours, which prints what a makefile calls its tests
 _SILENT = frozenset(("echo", "printf", "true", ":"))
+_OF_LIBTOOL, _SCRIPT_BYTES = "temporary wrapper script", 20_000
+_LIBRARIES = re.compile(r'^ *LD_LIBRARY_PATH="(.+):\$LD_LIBRARY_PATH"$', re.MULTILINE)
 _OPERATORS = frozenset("();<>|&")
 
 
@@ -59,7 +62,20 @@ def _of_automake(attempts: Attempts) -> Iterator[CommandTest]:
         asked = ["make", "-s", "--no-print-directory", f"--eval={_TESTS}: ; @echo $(TESTS)", _TESTS]
         for name in attempts.run(asked, folder).output.split():
             if _is_program(folder / name):
-                yield CommandTest((folder / name).as_posix(), (f"./{name}",), Path.cwd() / folder, ("srcdir=.",))
+                program, variables = _behind(folder / name)
+                yield CommandTest((folder / name).as_posix(), (program,), Path.cwd() / folder, ("srcdir=.", *variables))
+
+
+def _behind(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the program that a script of libtool's starts, and the variables that it sets, which tell where its libraries lie; or itself.
+
+    The script runs some dozen processes, which may take longer than the test.
+    """
+    text = path.read_bytes()[:_SCRIPT_BYTES].decode(errors="replace")
+    program = path.parent / ".libs" / path.name
+    if _OF_LIBTOOL not in text or not is_program(program):
+        return f"./{path.name}", ()
+    return f"./.libs/{path.name}", tuple(f"LD_LIBRARY_PATH={folders}" for folders in _LIBRARIES.findall(text))
 
 
 def _is_program(path: Path) -> bool:
