@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,15 +15,18 @@ from perfdiff.build.options import off_in
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.configuration import buildsystem
 from perfdiff.configuration.switches import switched_off, tries
+from perfdiff.deadline import Deadline
 from perfdiff.errors import MeasurementError
 from perfdiff.exploring import explored
+from perfdiff.measuring import guesses
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.guesses import EarlyRuns, prepared
 from perfdiff.measuring.site import Site
-from perfdiff.progress import Silent, Stopwatch
+from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
 from programs import first_two
+from test_measuring import Steps
 
 integration = pytest.mark.integration
 needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake")
@@ -174,13 +178,13 @@ def changed(files: Mapping[str, str]) -> list[dict[str, str]]:
     return [dict(files), {name: text.replace("i % 7", "i % 5") for name, text in files.items()}]
 
 
-def ready(room: Path, files: Mapping[str, str]) -> tuple[Bench, Site]:
+def ready(room: Path, files: Mapping[str, str], deadline: Deadline | None = None, progress: Progress | None = None) -> tuple[Bench, Site]:
     """Return what is measured of two revisions of a project without a configuration."""
-    request = first_two(room, changed(files))
+    request = replace(first_two(room, changed(files)), deadline=deadline or Deadline())
     pins = resolve(find_repository(request.repository), request.revisions, snapshots=request.cache / "snapshots", apart=())
     (room / "plans").mkdir()
     with BuildCache(request.cache) as builds:
-        bench = Bench(request, pins, builds, room / "plans", request.packs, ProcessExecutor(), Stopwatch(Silent()))
+        bench = Bench(request, pins, builds, room / "plans", request.packs, ProcessExecutor(), Stopwatch(progress or Silent()))
         with closing(bench.upkeep):
             return prepared(bench, EarlyRuns())
 
@@ -200,6 +204,18 @@ def test_what_a_target_of_make_compiles_before_it_runs_is_made_by_the_build(
     assert bench.request.config.build.command.endswith(f"make -j$(nproc) && {command}")
     assert [workload.name for workload in bench.request.config.workloads] == [name]
     assert f"reaches the change, built with {command}; what is run: {name}" in site.notes[-1].text
+
+
+@integration
+@needs_make
+def test_what_gives_nothing_to_run_is_built_again_before_functions_are_found_where_time_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guesses, "LONG_SHARE", 0.0)
+    progress = Steps()
+    bench, _ = ready(tmp_path, MAKE, Deadline(120.0), progress)
+    assert [workload.name for workload in bench.request.config.workloads] == ["make check"]
+    assert progress.order.index("finding functions") > progress.order.index("comparing whole runs of all cases")
 
 
 @integration
