@@ -87,11 +87,10 @@ class WorkloadError(MeasurementError):
 
 
 class NothingToRunError(WorkloadError):
-    """Of what a project seemed to have nothing was built that runs; `switches` are options of the build that may be the reason."""
+    """Of what a project seemed to have nothing was built that runs."""
 
-    def __init__(self, message: str, *, switches: tuple[str, ...]) -> None:
+    def __init__(self, message: str) -> None:
         super().__init__(message, slug="no-benchmarks")
-        self.switches = switches
 
 
 class RunFailedError(WorkloadError):

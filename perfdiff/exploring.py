@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perfdiff import storage
-from perfdiff.build import options
 from perfdiff.build.cache import BuildCache
 from perfdiff.collect.built.toolchain import is_elf
 from perfdiff.collect.execution.executor import ProcessExecutor
@@ -102,7 +101,7 @@ def _best(bench: Bench, commands: Sequence[WorkloadConfig]) -> Tryout:
         tryouts.append((guess, _Tryout(guess, site_of(guess, built)).tryout(commands)))
         if tryouts[-1][1].works:
             return tryouts[-1][1]
-        switchings.append(Switching(guess, options.off_in([built[Side.BASE].folder])))
+        switchings.append(Switching.of_plain(guess, built))
     for switching in switchings:
         for _, switched in switching.builds():
             tryout = _Tryout(switched, site_of(switched, switched.workshop.plain())).tryout(commands)

@@ -34,7 +34,7 @@ from perfdiff.languages.protocol import ProbeCosts
 from perfdiff.measuring import variants
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.changes import site_of
-from perfdiff.measuring.guesses import prepared
+from perfdiff.measuring.guesses import EarlyRuns, prepared
 from perfdiff.measuring.site import Site, Variant
 from perfdiff.measuring.surveying import SurveyPoints, surveyed
 from perfdiff.progress import Progress, Stopwatch
@@ -100,7 +100,7 @@ def record(request: Request, wanted: RecordingOrder, progress: Progress) -> Reco
 
 def _recorded(bench: Bench, wanted: RecordingOrder, progress: Progress) -> RecordingEnd:
     if wanted.survey:
-        bench, site = prepared(bench)
+        bench, site = prepared(bench, EarlyRuns())
         with closing(bench.services):
             site, _ = surveyed(bench, site, SurveyPoints(bench.points))
     else:

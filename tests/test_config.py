@@ -512,15 +512,25 @@ def test_how_tests_are_run_that_are_not_listed_is_told(checkout: Path, file: str
         (["Makefile"], "make -j$(nproc)"),
         (["CMakeLists.txt", "Makefile"], "cmake -S . -B build -DCMAKE_BUILD_TYPE=Release && cmake --build build --parallel $(nproc)"),
         (["meson.build"], "meson setup build --buildtype=release && ninja -C build"),
+        (["tests/Makefile", "src/Makefile"], "make -C tests -j$(nproc)"),
         (["configure.ac", "Makefile"], "(test -x configure || autoreconf -fi) && ./configure && make -j$(nproc)"),
     ],
 )
 def test_build_command_is_guessed_from_the_files_and_said(checkout: Path, files: list[str], guess: str) -> None:
     for name in files:
+        (checkout / name).parent.mkdir(exist_ok=True)
         (checkout / name).touch()
     config = load(checkout, overrides=Overrides(command="./a"))
     assert config.build.command == guess
     assert config.build_guessed_from == files[0]
+
+
+def test_makefiles_below_build_nothing_of_a_project_in_another_language(checkout: Path) -> None:
+    (checkout / "tests").mkdir()
+    (checkout / "tests/Makefile").touch()
+    assert buildsystem.detect(checkout) is not None
+    (checkout / "setup.py").touch()
+    assert buildsystem.detect(checkout) is None
 
 
 def test_unknown_build_system_is_an_error_that_says_what_to_write(checkout: Path) -> None:

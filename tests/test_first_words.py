@@ -17,7 +17,7 @@ from perfdiff.collect.runs.suitecases import SuiteCase, joined
 from perfdiff.config import BuildConfig, Config, Suite, WorkloadConfig
 from perfdiff.deadline import Deadline, Ending
 from perfdiff.languages.listing import Batch, Benchmark
-from perfdiff.measuring import firstwords
+from perfdiff.measuring import firstwords, guesses
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.firstwords import FirstRuns
 from perfdiff.progress import Silent, Stopwatch
@@ -32,16 +32,17 @@ SUM = "long sum(long n) { volatile long all = 0; for (long i = 0; i < n; i += %d
 
 
 class Interrupting(Silent):
-    """Keeps the notes, and the stages with their numbers of steps, and ends measuring when head is to be built with probes."""
+    """Keeps the notes, and the stages with their numbers of steps, and ends measuring when a stage begins."""
 
-    def __init__(self) -> None:
+    def __init__(self, last: str = "building (survey)") -> None:
+        self.last = last
         self.notes: list[str] = []
         self.stages: list[tuple[str, int | None]] = []
         self.deadline = Deadline()
 
     def stage(self, name: str, total: int | None) -> None:
         self.stages.append((name, total))
-        if name == "building (survey)":
+        if name == self.last:
             self.deadline.end(Ending.INTERRUPTED)
 
     def note(self, text: str) -> None:
@@ -62,6 +63,24 @@ def asked(tmp_path: Path) -> Request:
             subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
     config = configuration.load(folder, environment={}, changed=lambda: ["sum.c"])
     return Request(folder, ("HEAD~1", "HEAD"), config, cache, dict(os.environ))
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("is_written", [False, True])
+def test_whole_runs_are_made_before_functions_are_found_where_time_is_limited(
+    asked: Request, monkeypatch: pytest.MonkeyPatch, is_written: bool
+) -> None:
+    monkeypatch.setattr(guesses, "LONG_SHARE", 0.0)
+    progress = Interrupting("finding functions")
+    progress.deadline.time_s = 60.0
+    command = (WorkloadConfig("by-hand", "./build/t"),)
+    config = replace(asked.config, workloads=command) if is_written else asked.config
+    outcome = pipeline.compare(replace(asked, config=config, deadline=progress.deadline), progress)
+    assert progress.stages[-2][0] == "finding functions"
+    where = "by-hand" if is_written else "t"
+    assert document.headline(outcome.findings).startswith(f"So far: regression, not located: whole runs at {where} take ×")
+    (cut,) = (note.text for note in map(noted, outcome.findings.notes) if note.slug == "cut-short")
+    assert "functions were not found yet; work was not counted" in cut
 
 
 @pytest.mark.integration

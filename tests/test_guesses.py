@@ -18,7 +18,7 @@ from perfdiff.config import Config
 from perfdiff.configuration.suites import guessed
 from perfdiff.errors import BuildError
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.guesses import prepared
+from perfdiff.measuring.guesses import EarlyRuns, prepared
 from perfdiff.progress import Silent, Stopwatch
 from perfdiff.records.schema import Note
 from perfdiff.request import Request
@@ -103,7 +103,7 @@ def chosen(folder: Path, room: Path, cache: Path) -> tuple[Bench, tuple[Note, ..
     with BuildCache(cache) as builds:
         bench = Bench(request, pins, builds, room / "work", request.packs, ProcessExecutor(), Stopwatch(Silent()))
         with closing(bench.upkeep):
-            after, site = prepared(bench)
+            after, site = prepared(bench, EarlyRuns())
             return after, site.notes
 
 

@@ -440,6 +440,8 @@ bench: total
 \t@echo sums
 \t./total small.txt
 \t./total large.txt
+script:
+\t./run
 loop: total
 \tfor file in *.txt; do ./total $$file; done
 fresh: unbuilt
@@ -455,11 +457,14 @@ empty:
 def test_a_target_of_make_is_the_commands_of_its_recipe(lists: Lists) -> None:
     compiled(TOTAL, "total")
     Path("Makefile").write_text(MAKEFILE)
+    Path("run").write_text("#!/bin/sh\n./total small.txt\n")
+    Path("run").chmod(0o755)
     for name, count in (("small", 1), ("large", 1000)):
         Path(f"{name}.txt").write_text("7\n" * count)
 
     (benchmark,) = lists("make", "bench").benchmarks.values()
     assert (benchmark.command, list(benchmark.points)) == ("./total {input}", [("small.txt",), ("large.txt",)])
+    assert lists("make", "script").benchmarks["./run"].command == "./run"
     assert lists("make", "loop").benchmarks["make loop"].command == "make -s --no-print-directory loop"
     assert lists("make", "fresh").failures["make fresh"].startswith("compiles unbuilt first")
     assert lists("make", "empty").failures == {"make empty": "runs nothing"}

@@ -74,6 +74,7 @@ def ran(command: str, **values: object) -> list[str]:
         ["/bin/sh", "-c", command], check=False, capture_output=True, text=True, env={**os.environ, SUITES: str(DRIVERS)}
     )
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
+    assert "Sebastian Bergmann" not in ended.stderr, "what PHPUnit prints is no output of the project"
     return Path("notes.txt").read_text().splitlines() if Path("notes.txt").exists() else []
 
 
@@ -215,6 +216,21 @@ def test_tests_that_end_the_process_or_never_end_are_told_and_the_others_listed(
     assert listing.benchmarks.keys() == {"NotesTest::testFine", "BrokenTest::testFine"}
 
 
+@of_both
+@pytest.mark.parametrize(("limit_s", "whole"), [(4.0, False), (60.0, True)])
+def test_tests_that_had_no_time_are_no_failures(project: Makes, phpunit: str, limit_s: float, whole: bool) -> None:
+    naps = " ".join(f"public function testNap{number}(): void {{ usleep(600000); $this->assertTrue(true); }}" for number in range(5))
+    begins = ENDING[: ENDING.index("{") + 1]
+    project(
+        {**files_of(phpunit), **{f"tests/{name}Test.php": f"{begins.replace('Ending', name)} {naps} }}\n" for name in ("Notes", "Broken")}}
+    )
+    listing = listed("phpunit", limit_s=limit_s)
+    assert listing.whole is whole
+    assert (len(listing.benchmarks) < 10) is not whole
+    assert listing.untried == listing.failures.keys()
+    assert len(listing.untried) == (0 if whole else 1)
+
+
 @needs_phpunit
 def test_a_test_in_a_process_of_its_own_has_one_for_each_call(project: Makes) -> None:
     apart = TESTS.replace("public function testFirst", "/** @runInSeparateProcess */ public function testFirst").replace(
@@ -253,6 +269,16 @@ def test_what_phpunit_says_where_it_cannot_begin_is_told_with_what_to_do(project
     ended = asked("phpunit", "--no-such-option")
     assert ended.returncode == 1
     assert "no-such-option" in ended.stderr
+
+
+@needs_phpunit
+def test_what_a_bootstrap_lacks_of_composer_is_told_with_what_to_do(project: Makes) -> None:
+    boot = "<?php\nrequire __DIR__ . '/vendor/autoload.php';\n"
+    place = project({**files_of(""), "composer.json": "{}", "boot.php": boot, "phpunit.xml": '<phpunit bootstrap="boot.php"/>'})
+    (place / "vendor/autoload.php").unlink()
+    ended = asked("phpunit")
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("vendor/autoload.php is not there, so that packages of others are not: run `composer install`")
 
 
 COMPOSER = '{"autoload": {"psr-4": {"Own\\\\": ["src/"]}}, "autoload-dev": {"psr-4": {"Own\\\\Benchmarks\\\\": "benchmarks"}}}'

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,7 +22,7 @@ from perfdiff.languages.c.suites.attempts import Attempts
 from perfdiff.languages.c.suites.commands import CommandTest, listing_of
 from perfdiff.languages.listing import LISTED_TO, LONGEST_S
 from perfdiff.measuring import guesses
-from perfdiff.measuring.guesses import Fruitless
+from perfdiff.measuring.guesses import EarlyRuns, Fruitless
 from perfdiff.records.schema import Side
 from python_sources import write
 from test_suites_c import compiled
@@ -123,22 +123,22 @@ def test_what_takes_long_is_listed_where_nothing_else_is_and_somebody_is_patient
     assert executor.longest[-2:] == [f"{PATIENT_S:g}"] * 2
 
 
-def test_what_takes_long_is_the_last_that_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_long_is_the_last_that_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bool] = []
 
-    def nothing(_: object, site: str, built_with: str = "", *, patient: bool = False) -> tuple[str, str]:
+    def nothing(_: object, site: object, built_with: str = "", *, patient: bool = False) -> tuple[str, object]:
         asked.append(patient)
-        if not patient or site == "nothing":
-            raise NothingToRunError("nothing", switches=())
+        if not patient or site is left:
+            raise NothingToRunError("nothing")
         return "bench", site
 
     monkeypatch.setattr(guesses, "with_benchmarks", nothing)
     bench: Any = SimpleNamespace(request=SimpleNamespace(config=Config(BuildConfig(""), ())))
-    site: Any = "site"
-    left: Any = "nothing"
-    error = NothingToRunError("nothing to run", switches=())
-    ready: Any = guesses.with_options([Fruitless(bench, left, error), Fruitless(bench, site, error)])
-    assert ready[1] == "site"
+    plain = {Side.HEAD: SimpleNamespace(folder=tmp_path)}
+    site, left = (cast(Any, SimpleNamespace(subjects=SimpleNamespace(pairs={1: None}), plain=plain)) for _ in range(2))
+    error = NothingToRunError("nothing to run")
+    ready: Any = guesses.with_options([Fruitless(bench, left, error), Fruitless(bench, site, error)], EarlyRuns())
+    assert ready[1] is site
     assert asked == [True, True]
     with pytest.raises(MeasurementError, match="nothing to run"):
-        guesses.with_options([Fruitless(bench, left, error)])
+        guesses.with_options([Fruitless(bench, left, error)], EarlyRuns())

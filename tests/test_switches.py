@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,18 +15,23 @@ from perfdiff.build.options import off_in
 from perfdiff.collect.execution.executor import ProcessExecutor
 from perfdiff.configuration import buildsystem
 from perfdiff.configuration.switches import switched_off, tries
+from perfdiff.deadline import Deadline
 from perfdiff.errors import MeasurementError
 from perfdiff.exploring import explored
+from perfdiff.measuring import guesses
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.guesses import prepared
+from perfdiff.measuring.guesses import EarlyRuns, prepared
 from perfdiff.measuring.site import Site
-from perfdiff.progress import Silent, Stopwatch
+from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
 from programs import first_two
+from test_measuring import Steps
 
 integration = pytest.mark.integration
 needs_cmake = pytest.mark.skipif(not shutil.which("cmake"), reason="needs cmake")
+needs_make = pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+needs_automake = pytest.mark.skipif(not (shutil.which("automake") and shutil.which("make")), reason="needs automake and make")
 needs_meson = pytest.mark.skipif(not (shutil.which("meson") and shutil.which("ninja")), reason="needs meson and ninja")
 
 
@@ -134,6 +140,23 @@ if get_option('tests').enabled()
 endif
 """,
 }
+MAKE = {
+    **{name: SHOP[name] for name in ("shop.c", "shop.h", "test/test_shop.c")},
+    "Makefile": "libshop.a: shop.o\n\tar rcs $@ $<\ncheck: libshop.a\n\t$(MAKE) -C test check\n",
+    "test/Makefile": "CFLAGS = -O2 -I..\ncheck: unit\n\t./unit\nunit: test_shop.o ../libshop.a\n\t$(CC) -o $@ $^\n",
+}
+AUTOMAKE = {
+    **{name: SHOP[name] for name in ("shop.c", "shop.h", "test/test_shop.c")},
+    "configure.ac": "AC_INIT([shop], [1])\nAM_INIT_AUTOMAKE([foreign subdir-objects])\nAC_PROG_CC\nAC_PROG_RANLIB\n"
+    "AC_CONFIG_FILES([Makefile test/Makefile])\nAC_OUTPUT\n",
+    "Makefile.am": "SUBDIRS = . test\nnoinst_LIBRARIES = libshop.a\nlibshop_a_SOURCES = shop.c\n",
+    "test/Makefile.am": "check_PROGRAMS = unit\nTESTS = unit\nunit_SOURCES = test_shop.c\n"
+    "unit_CPPFLAGS = -I$(top_srcdir)\nunit_LDADD = ../libshop.a\n",
+}
+LIBTOOL = {name: text.replace("AC_PROG_RANLIB", "LT_INIT") for name, text in AUTOMAKE.items()} | {
+    "Makefile.am": "SUBDIRS = . test\nlib_LTLIBRARIES = libshop.la\nlibshop_la_SOURCES = shop.c\n",
+    "test/Makefile.am": AUTOMAKE["test/Makefile.am"].replace("libshop.a", "libshop.la"),
+}
 HEADERS = {
     "total.hpp": "#pragma once\ninline int total(int n) { int sum = 0; for (int i = 0; i < n; i++) sum += i % 7; return sum; }\n",
     "test/test_total.cpp": '#include "../total.hpp"\n#include <cstdio>\nint main() { std::printf("%d\\n", total(30000000)); }\n',
@@ -155,15 +178,53 @@ def changed(files: Mapping[str, str]) -> list[dict[str, str]]:
     return [dict(files), {name: text.replace("i % 7", "i % 5") for name, text in files.items()}]
 
 
-def ready(room: Path, files: Mapping[str, str]) -> tuple[Bench, Site]:
+def ready(room: Path, files: Mapping[str, str], deadline: Deadline | None = None, progress: Progress | None = None) -> tuple[Bench, Site]:
     """Return what is measured of two revisions of a project without a configuration."""
-    request = first_two(room, changed(files))
+    request = replace(first_two(room, changed(files)), deadline=deadline or Deadline())
     pins = resolve(find_repository(request.repository), request.revisions, snapshots=request.cache / "snapshots", apart=())
     (room / "plans").mkdir()
     with BuildCache(request.cache) as builds:
-        bench = Bench(request, pins, builds, room / "plans", request.packs, ProcessExecutor(), Stopwatch(Silent()))
+        bench = Bench(request, pins, builds, room / "plans", request.packs, ProcessExecutor(), Stopwatch(progress or Silent()))
         with closing(bench.upkeep):
-            return prepared(bench)
+            return prepared(bench, EarlyRuns())
+
+
+@integration
+@pytest.mark.parametrize(
+    ("files", "command", "name"),
+    [
+        pytest.param(MAKE, "make -C test unit", "make check", marks=needs_make, id="make"),
+        pytest.param(AUTOMAKE, "make check TESTS=", "test/unit", marks=needs_automake, id="automake"),
+    ],
+)
+def test_what_a_target_of_make_compiles_before_it_runs_is_made_by_the_build(
+    tmp_path: Path, files: Mapping[str, str], command: str, name: str
+) -> None:
+    bench, site = ready(tmp_path, files)
+    assert bench.request.config.build.command.endswith(f"make -j$(nproc) && {command}")
+    assert [workload.name for workload in bench.request.config.workloads] == [name]
+    assert f"reaches the change, built with {command}; what is run: {name}" in site.notes[-1].text
+
+
+@integration
+@needs_make
+def test_what_gives_nothing_to_run_is_built_again_before_functions_are_found_where_time_is_limited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guesses, "LONG_SHARE", 0.0)
+    progress = Steps()
+    bench, _ = ready(tmp_path, MAKE, Deadline(120.0), progress)
+    assert [workload.name for workload in bench.request.config.workloads] == ["make check"]
+    assert progress.order.index("finding functions") > progress.order.index("comparing whole runs of all cases")
+
+
+@integration
+@pytest.mark.skipif(not shutil.which("libtoolize"), reason="needs libtool")
+@needs_automake
+def test_programs_behind_scripts_of_libtool_are_run_themselves(tmp_path: Path) -> None:
+    bench, _ = ready(tmp_path, LIBTOOL)
+    (workload,) = bench.request.config.workloads
+    assert workload.command == "cd test && srcdir=. LD_LIBRARY_PATH=../.libs .libs/unit"
 
 
 @integration

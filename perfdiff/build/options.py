@@ -14,8 +14,13 @@ def off_in(folders: Collection[Path]) -> tuple[str, ...]:
     return tuple(option for option in first if all(option in other for other in others))
 
 
-def commands(guessed: str, options: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Yield sets of options as text, and the command of a guessed build with each, in the order in which they are to be tried."""
+def commands(guessed: str, options: Collection[str], further: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Yield what is added to a guessed build as text, and the command with it, in the order in which they are to be tried.
+
+    That is each `further` command, which makes more in the built tree, and then sets of options.
+    """
+    for command in further:
+        yield command, f"{guessed} && {command}"
     system = buildsystem.guessed(guessed)
     if system is not None:
         yield from ((" ".join(chosen), system.switched(chosen)) for chosen in switches.tries(options))

@@ -85,7 +85,8 @@ class Crew:
         for note in notes:
             where = [post.name for post in posts if note in post.notes]
             labelled.append(note if len(where) == len(posts) else Note(note.slug, f"on {', '.join(where)}: {note.text}"))
-        return (*self._posts.left_out, *labelled, *self.collector.told, *caveats.trees_written(self.bench.upkeep.written))
+        names = {point.workload for point in self.bench.points}
+        return (*self._posts.left_out, *labelled, *self.collector.told, *caveats.trees_written(self.bench.upkeep.written, names))
 
     def fitted(self, recipe: Recipe) -> Variant:
         """Have all stations make the builds of a recipe; raise BuildError where none can."""

@@ -35,6 +35,13 @@ KNOWN = (
     BuildSystem("make", "makefile", "make -j$(nproc)"),
     BuildSystem("make", "Makefile", "make -j$(nproc)"),
 )
+# Where nothing stands at the top, as in a library of headers: what makes programs of it, its tests before others.
+_BELOW = tuple(
+    BuildSystem("make", f"{folder}/{name}", f"make -C {folder} -j$(nproc)")
+    for folder in ("test", "tests", "src")
+    for name in ("GNUmakefile", "makefile", "Makefile")
+)
+_PACKAGED = ("pyproject.toml", "setup.py", "setup.cfg", "composer.json", "pom.xml", "build.gradle", "build.gradle.kts", "build.xml")
 
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".C")
 _OTHERS = ("vendor", "node_modules", ".git")  # folders of a tree that hold none of its own sources
@@ -42,8 +49,13 @@ _MOST_FILES = 20_000  # that are looked at in search of a source
 
 
 def detect(tree: Path) -> BuildSystem | None:
-    """Return the build system of a source tree, or None where none of the known files stands at its top."""
-    return next((system for system in KNOWN if (tree / system.file).is_file()), None)
+    """Return the build system of a source tree, or None where none of the known files stands at its top.
+
+    Makefiles in folders of tests and sources count where nothing at the top says how the project is built.
+    """
+    is_packaged = any((tree / name).is_file() for name in _PACKAGED)
+    systems = KNOWN if is_packaged else (*KNOWN, *_BELOW)
+    return next((system for system in systems if (tree / system.file).is_file()), None)
 
 
 def guessed(command: str) -> BuildSystem | None:

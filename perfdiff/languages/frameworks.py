@@ -84,6 +84,10 @@ class Framework:
         """Return what is told of a framework like this one that a checkout names and nobody lists; None where it names none."""
         return None
 
+    def unbuilt(self, trees: Sequence[Path], value: str) -> Sequence[str]:
+        """Return shell commands that make, in each of these built trees, what the value of the key would compile before it runs."""
+        return ()
+
     def needed(self, build: BuildConfig, commands: Collection[str]) -> BuildConfig:
         """Return how builds are made once cases are chosen: what is only run by others than these `commands` may be left out."""
         return build

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from perfdiff import units
-from perfdiff.build import options
 from perfdiff.collect.choosing import witnesses
 from perfdiff.collect.choosing.witnesses import CaseCandidate
 from perfdiff.collect.execution import kernel
@@ -36,22 +35,24 @@ _LONGER = 1.5  # times its limit that each of them may take then: both get 2/3 o
 _MOST_LOOK_S = 30.0  # a first answer is to be there within three minutes: two listings, runs with probes, and then whole runs
 
 
-def with_benchmarks(bench: Bench, site: Site, built_with: str = "", *, patient: bool = False) -> tuple[Bench, Site]:
+def with_benchmarks(
+    bench: Bench, site: Site, built_with: str = "", *, patient: bool = False, begun: Selecting | None = None
+) -> tuple[Bench, Site]:
     """Return the bench with suites replaced by those of their cases that tell most of the change, as many as the time allows.
 
     Its later builds make what these run, and no more. `built_with` are options that the build was guessed to need. If it is `patient`,
-    benchmarks of guessed suites may take long. Raises WorkloadError where a configured suite cannot be listed, or nothing is in it,
-    NothingToRunError where none is found that runs.
+    benchmarks of guessed suites may take long. What was `begun` before functions were found goes on. Raises WorkloadError where a
+    configured suite cannot be listed, or nothing is in it, NothingToRunError where none is found that runs.
     """
     config = bench.request.config
     if not any(workload.suite for workload in config.workloads):
         return bench, site
     bench.progress.stage("listing benchmarks", None)
-    selecting = Selecting(bench, site, built_with, patient)
+    selecting = begun or Selecting(bench, site, built_with, patient)
     try:
-        for suites in _turns(config.workloads):
-            if not selecting.is_complete:
-                selecting.add(suites)
+        if begun:
+            begun.look_for_changes(site)
+        selecting.list_suites()
     except CutShortError:
         first = selecting.first
         if first is None or not first.tell_something:
@@ -104,12 +105,17 @@ class Selecting:
     _missing: list[str] = field(default_factory=list)
     _failing: list[str] = field(default_factory=list)
     _wanted: frozenset[int] = field(init=False)
+    _waiting: Iterator[list[WorkloadConfig]] = field(init=False)  # suites that were not listed yet
 
     def __post_init__(self) -> None:
-        compares = len(self.bench.sides) > 1
+        self._waiting = _turns(self.bench.request.config.workloads)
+        self._wanted = self._changed()
+
+    def _changed(self) -> frozenset[int]:
+        """Return the functions that cases are to reach."""
         # What takes long as it is takes minutes with probes in all functions, and there is no choice.
-        is_choice = compares and not self.patient
-        self._wanted = sought(self.site.subjects, self.bench.request.config.probes.exclude) if is_choice else frozenset()
+        is_choice = len(self.bench.sides) > 1 and not self.patient
+        return sought(self.site.subjects, self.bench.request.config.probes.exclude) if is_choice else frozenset()
 
     @property
     def is_complete(self) -> bool:
@@ -122,6 +128,22 @@ class Selecting:
         """Return whether cases of guessed suites were tried, and none reaches what changed."""
         was_tried = len(self._listed) > len(self._failing)
         return self._are_guessed and was_tried and bool(self._wanted) and not self._reaching and not self.endless
+
+    @property
+    def listed(self) -> Sequence[SuiteCase]:
+        """Return the cases of the suites that were listed so far."""
+        return self._listed
+
+    def list_suites(self) -> None:
+        """List suites, the most telling first, until their cases reach all that changed."""
+        while not self.is_complete and (suites := next(self._waiting, None)) is not None:
+            self.add(suites)
+
+    def look_for_changes(self, site: Site) -> None:
+        """Take note of what changed, and see which of the cases that were listed before reach it."""
+        self.site = site
+        self._wanted = self._changed()
+        self._look_if_asked(self._listed)
 
     def add(self, suites: Sequence[WorkloadConfig]) -> None:
         """List suites, and see which of their cases reach the change; one that was guessed may have nothing."""
@@ -149,8 +171,11 @@ class Selecting:
             self.endless += listed.endless
             self.failing_in_head += listed.failing
         self._listed += fresh
-        if fresh and self._wanted and (self._are_guessed or not self._fit):
-            self._look(fresh)
+        self._look_if_asked(fresh)
+
+    def _look_if_asked(self, cases: Sequence[SuiteCase]) -> None:
+        if cases and self._wanted and (self._are_guessed or not self._fit):
+            self._look(cases)
 
     def _look(self, cases: Sequence[SuiteCase]) -> None:
         """See which cases reach the change; where no probes can be had, all are as good.
@@ -182,8 +207,7 @@ class Selecting:
         if not self._listed and self.endless:
             return []
         if not self._listed:
-            off = options.off_in([built.folder for built in self.site.plain.values()])
-            raise NothingToRunError(self._nothing(), switches=off)
+            raise NothingToRunError(self._nothing())
         if self._fit and not self._are_guessed:
             return self._listed
         candidates = self._reaching or [(case, {}) for case in self._listed]

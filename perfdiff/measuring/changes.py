@@ -30,6 +30,12 @@ def site_of(bench: Bench, plain: Mapping[Side, Built]) -> Site:
     )
 
 
+def without_functions(bench: Bench, plain: Mapping[Side, Built]) -> Site:
+    """Make the plain builds ready to run, before it is known what changed: whole runs need no more."""
+    tools = toolchain.look({side: Program({}, {}, ()) for side in bench.sides}, plain, (), bench.request.environment)
+    return Site(Subjects.alone([]), plain, tools, (), (), bench.workshop.targets(Phase.PLAIN, plain, {}, {}))
+
+
 def _programs(bench: Bench, plain: Mapping[Side, Built]) -> dict[Side, Program]:
     """Return the functions and declarations of all sides."""
     bench.progress.stage("finding functions", len(bench.sides))

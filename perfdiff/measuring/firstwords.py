@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from perfdiff.collect.runs.suitecases import SuiteCase, joined
 from perfdiff.collect.runs.suites import apart
+from perfdiff.config import WorkloadConfig
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.making import OwnMachine
@@ -33,13 +34,20 @@ class FirstRuns:
     def planned(cls, bench: Bench, site: Site, cases: Sequence[SuiteCase]) -> FirstRuns | None:
         """Return those that are made, None where the next build is soon there, or where the comparison's time is limited."""
         built_s = site.plain[bench.sides[-1]].duration_s
+        if bench.request.deadline.is_limited or built_s < LATE_S:
+            return None
+        return cls.within(bench, cases, SHARE * built_s)
+
+    @classmethod
+    def within(cls, bench: Bench, cases: Sequence[SuiteCase], budget_s: float, written: Sequence[WorkloadConfig] = ()) -> FirstRuns | None:
+        """Return those of the `written` workloads and of the cases that fit into twice a budget, None where there are none."""
         shortest = sorted(joined(cases), key=lambda case: case.run_s)
         ends_s = itertools.accumulate(case.run_s for case in shortest)
-        fitting = [case for case, end_s in zip(shortest, ends_s, strict=True) if 2 * FEWEST_PAIRS * end_s <= built_s]
-        if not fitting or bench.request.deadline.is_limited or built_s < LATE_S:
+        fitting = [case for case, end_s in zip(shortest, ends_s, strict=True) if FEWEST_PAIRS * end_s <= budget_s]
+        if not fitting and not written:
             return None
-        own = bench.for_workloads(tuple(apart(case.workload(case.calls) for case in fitting)))
-        return cls(own, SHARE * built_s, " of all cases" if len(fitting) == len(shortest) else " of the shortest cases")
+        own = bench.for_workloads(tuple(apart([*written, *(case.workload(case.calls) for case in fitting)])))
+        return cls(own, budget_s, " of all cases" if len(fitting) == len(shortest) else " of the shortest cases")
 
     @property
     def tell_something(self) -> bool:

@@ -72,7 +72,7 @@ class OwnMachine:
             *(self._spread.notes if self._spread else ()),
             *self._duets.notes,
             *self.collector.told,
-            *caveats.trees_written(self.bench.upkeep.written),
+            *caveats.trees_written(self.bench.upkeep.written, {point.workload for point in self.bench.points}),
             *caveats.byte_code_left({side: self.bench.upkeep.left_in(built.tree) for side, built in self.site.plain.items()}),
             *caveats.processes_stay(processes.staying()),
         )

@@ -386,6 +386,8 @@ class Rounds:
         points = [point.label for point in self.bench.points if not all((point.id, side) in run for side in Side)]
         if points:
             yield f"there are no runs of both sides at {units.listed(points, SHOWN_POINTS)}"
+        if not self.site.subjects.pairs:
+            yield "functions were not found yet"
         if self._counts.assembly is None and self.bench.request.config.counters.software:
             yield "work was not counted"
         if not self._calls.runs:

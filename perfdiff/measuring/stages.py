@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from perfdiff.errors import DiskFilledError, RunFailedError
 from perfdiff.measuring import later, unaltered
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.dropping import without_case
-from perfdiff.measuring.guesses import prepared
+from perfdiff.measuring.guesses import EarlyRuns, prepared
 from perfdiff.measuring.making import Makers, OwnMachine
 from perfdiff.measuring.rounds import Rounds
 from perfdiff.measuring.site import Site
@@ -27,17 +28,13 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
     try:
         with closing(bench.upkeep):
             written = [workload.name for workload in bench.request.config.workloads if not workload.suite]
-            bench, site = prepared(bench)
-            rounds = _ended(bench, site) if site.first_runs else None
-            if rounds is None:
-                bench, site = later.with_later_runs(bench, site, written)
-            while rounds is None:
-                try:
-                    rounds = _measured(bench, site, makers)
-                except RunFailedError as error:
-                    if makers is not OwnMachine:  # stations have begun, and their pairs are lost with the error
-                        raise
-                    bench, site = without_case(bench, site, error, written)
+            early = EarlyRuns()
+            try:
+                rounds = _of_all(bench, makers, written, early)
+            except CutShortError:
+                if early.answer is None:
+                    raise
+                rounds = _ended(*early.answer)
             if bench.request.deadline.is_cut:
                 folder = temporary.make() / folder.name
             rounds.save(folder)
@@ -45,6 +42,21 @@ def measure(bench: Bench, folder: Path, makers: Makers = OwnMachine) -> Path:
     except DiskFilledError:
         bench.cache.discard()
         raise
+
+
+def _of_all(bench: Bench, makers: Makers, written: Sequence[str], early: EarlyRuns) -> Rounds:
+    """Build both sides, choose what is run, and return all rounds of runs; raise CutShortError where nothing is known but by early runs."""
+    bench, site = prepared(bench, early)
+    if site.first_runs:
+        return _ended(bench, site)
+    bench, site = later.with_later_runs(bench, site, written)
+    while True:
+        try:
+            return _measured(bench, site, makers)
+        except RunFailedError as error:
+            if makers is not OwnMachine:  # stations have begun, and their pairs are lost with the error
+                raise
+            bench, site = without_case(bench, site, error, written)
 
 
 def _measured(bench: Bench, site: Site, makers: Makers) -> Rounds:

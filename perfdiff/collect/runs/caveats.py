@@ -125,9 +125,13 @@ def recordings_incomplete(runs: Sequence[Run], points: Sequence[Point]) -> tuple
     return (Note("recording-incomplete", text),)
 
 
-def trees_written(written: Mapping[str, Sequence[str]]) -> tuple[Note, ...]:
-    """Tell which workloads write into the tree they run in, by the paths that each wrote to; git keeps its own, which nobody asked for."""
-    shown = {name: own for name, paths in sorted(written.items()) if (own := [path for path in paths if ".git" not in path.split("/")])}
+def trees_written(written: Mapping[str, Sequence[str]], workloads: Collection[str]) -> tuple[Note, ...]:
+    """Tell which of the workloads write into the tree they run in, by the paths that each wrote to, without those that git keeps.
+
+    What listings of suites write is nobody's concern: they are no runs that are compared.
+    """
+    of_workloads = sorted((name, paths) for name, paths in written.items() if name in workloads)
+    shown = {name: own for name, paths in of_workloads if (own := [path for path in paths if ".git" not in path.split("/")])}
     return tuple(
         Note(
             "workload-writes-tree",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages import listing
-from perfdiff.languages.c.suites import named
+from perfdiff.languages.c.suites import named, targets
 from perfdiff.languages.c.suites.fuzz import FuzzTargets
 from perfdiff.languages.c.suites.hints import hints
 from perfdiff.languages.c.suites.samples import Samples
@@ -72,6 +73,10 @@ class Make(Framework):
     def command(self, project: Path, suite: Suite, workload: WorkloadConfig) -> str:
         """Return the command that lists what the target's recipe runs."""
         return listing.command("perfdiff.languages.c.suites.make:listed", suite.what)
+
+    def unbuilt(self, trees: Sequence[Path], value: str) -> Sequence[str]:
+        """Return the command of make that compiles what the target runs."""
+        return targets.unbuilt(trees, shlex.split(value))
 
 
 class PlainPrograms(Framework):

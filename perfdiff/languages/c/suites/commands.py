@@ -73,6 +73,8 @@ class CommandTest:
         if is_program(self.directory / self.words[0]) and (self.directory / self.words[0]).is_relative_to(Path.cwd()):
             program = os.path.relpath(self.directory / self.words[0], self.directory)
             words[0] = program if "/" in program else f"./{program}"
+        elif self.words[0].startswith("./") and "/" not in words[0]:
+            words[0] = f"./{words[0]}"  # a script of the folder
         texts = [quoted(word) for word in words]
         if at is not None:
             texts[at] = f"{{{INPUT}}}" if up == "." else f"{quoted(up)}/{{{INPUT}}}"

@@ -17,6 +17,7 @@ def listed(what: str) -> SuiteListing:
         {name: _benchmark(name, cases) for name, cases in grouped(trials).items()},
         trials.failures,
         trials.start_s,
+        trials.whole,
     )
 
 

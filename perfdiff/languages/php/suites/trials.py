@@ -31,7 +31,6 @@ _PHP = ("php", "-d", "display_errors=stderr", "-d", "log_errors=0")  # what ends
 _SHARE = 0.9  # of the time for a listing, in which cases are tried: the rest is for what comes before and after
 _PARTS = 4  # of that time: a case that takes longer than one is ended, so that the others have their turn even where three never end
 _FATAL = "Fatal error"
-_OVER = "nothing from here on was tried, as the time for the listing was over"
 _READ = 4000  # bytes of what a driver printed last
 
 
@@ -52,7 +51,10 @@ class PassedCase:
 
 @dataclass(slots=True)
 class TriedCases:
-    """What became of the cases of a suite: those that passed, why others did not, and which a process began and did not end."""
+    """What became of the cases of a suite: those that passed, why others did not, and which a process began and did not end.
+
+    They are not `whole` where the time was over before all had their turn.
+    """
 
     cases: dict[str, PassedCase] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class TriedCases:
     begun: list[str] = field(default_factory=list)
     is_complete: bool = False
     is_stopped: bool = False
+    whole: bool = True
 
     def take(self, event: Mapping[str, Any]) -> None:
         """Take down what a driver tells."""
@@ -102,17 +105,17 @@ def tried(driver: str, words: Sequence[str], *, can_leave_out: bool = True) -> T
         why = _run(command, left_out, trials, limits)
         if trials.is_complete:
             return trials
-        if not trials.is_stopped and not trials.begun:
-            sys.exit(why)
+        trials.whole = time.monotonic() <= limits.until
+        if trials.whole and not trials.is_stopped and not trials.begun:
+            sys.exit("\n".join((*(f"{name} {reason}" for name, reason in trials.failures.items()), why)))
         if trials.begun:
-            is_over = time.monotonic() > limits.until
-            trials.failures[trials.begun[-1]] = _OVER if is_over else why.rpartition("\n")[2]
+            trials.failures[trials.begun[-1]] = why.rpartition("\n")[2] if trials.whole else listing.UNTRIED
         once = (
             name for name, case in trials.cases.items() if trials.is_stopped and not case.again
         )  # some of them failed when called again
         new = [name for name in (*trials.failures, *once) if name not in left_out]
         left_out += new
-        if not new or not can_leave_out or time.monotonic() > limits.until:
+        if not new or not can_leave_out or not trials.whole:
             return trials
 
 
