@@ -5,6 +5,7 @@ Bulk data is columnar (numpy); everything else is a frozen value. Times are nano
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -208,7 +209,8 @@ class Run:
     of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `clocked`: a clock ends it, as
     runs of its workload made together showed. `services`: what passed between it and services, by their names, where there were proxies
     before them. `machine`: on which of `Experiment.machines` it was made. `behaviour` is what it did beside taking time, and `concurrency`
-    how much of it at the same time; None where nobody looked.
+    how much of it at the same time; None where nobody looked. `max_rss_bytes` is the most memory that one of its processes had,
+    `held_bytes` the most that all of them were seen to have together, not a number where nobody looked often enough.
     """
 
     id: int
@@ -232,6 +234,7 @@ class Run:
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
     delay_ns: float = 0.0
+    held_bytes: float = math.nan
 
     @property
     def took_ns(self) -> float:

@@ -12,6 +12,8 @@ from perfdiff.records.arrays import Floats
 from perfdiff.records.schema import Run
 from perfdiff.statistics.pairs import FEWEST_PAIRS, PairedDifference, paired_difference
 
+_COSTS = ("cpu_ns", "wall_ns", "max_rss_bytes", "held_bytes")
+
 
 def comparable(runs: Sequence[Run]) -> Sequence[Run]:
     """Return the runs that were made at the same time as the other run of their pair.
@@ -51,8 +53,8 @@ def _mean(runs: Sequence[Run]) -> Run:
     """Return a run that costs as much as the geometric mean of `runs`."""
     if len(runs) == 1:
         return runs[0]
-    cpu_ns, wall_ns, peak = (math.exp(float(logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns", "max_rss_bytes"))
-    return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns, max_rss_bytes=peak)
+    cpu_ns, wall_ns, peak, held = (math.exp(float(logs(runs, cost).mean())) for cost in _COSTS)
+    return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns, max_rss_bytes=peak, held_bytes=held)
 
 
 def logs(runs: Sequence[Run], cost: str) -> Floats:

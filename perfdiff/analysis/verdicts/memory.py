@@ -43,6 +43,11 @@ def _of(runs: Sequence[Run], point: Point, side: Side) -> list[Run]:
     return [run for run in plain if not math.isnan(run.max_rss_bytes)]
 
 
+def _is_of_several(runs: Sequence[Run]) -> bool:
+    """Return whether several processes of a run held more together than the largest alone, in half of the runs and more."""
+    return sum(run.held_bytes > run.max_rss_bytes for run in runs) >= POLICY.most * len(runs)
+
+
 @dataclass(frozen=True, slots=True)
 class _MemoryJudge:
     """From which share on more memory is of interest, and with what confidence that is told of so many points together."""
@@ -52,14 +57,15 @@ class _MemoryJudge:
     points: int
 
     def peak(self, point: Point, base: Sequence[Run], head: Sequence[Run]) -> PeakMemory | None:
-        """Return what runs of a point show, None where they are too few."""
-        difference = difference_of(base, head, "max_rss_bytes")
+        """Return what runs of a point show, of all processes where several hold more than the largest; None where runs are too few."""
+        together = all(run.held_bytes >= run.max_rss_bytes for run in (*base, *head)) and any(map(_is_of_several, (base, head)))
+        difference = difference_of(base, head, "held_bytes" if together else "max_rss_bytes")
         if difference is None:
             return None
         low, high = difference.lower(self.confidence, self.points), difference.upper(self.confidence, self.points)
         sizes = before, after = math.exp(difference.base), math.exp(difference.head)
         standing = self._standing(*sizes, low, high)
-        return PeakMemory(point, *sizes, after / before, math.exp(low), math.exp(high), difference.pairs, standing)
+        return PeakMemory(point, *sizes, after / before, math.exp(low), math.exp(high), difference.pairs, standing, together)
 
     def _standing(self, before: float, after: float, low: float, high: float) -> MemoryStanding:
         """Return what bytes of both sides, and the bounds of their ratio's logarithm, say."""

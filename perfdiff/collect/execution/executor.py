@@ -22,6 +22,7 @@ from perfdiff.build.holdings import SOURCE
 from perfdiff.collect.execution import held_shell, kernel
 from perfdiff.collect.execution.echoes import NO_ECHOES, Echoes
 from perfdiff.collect.execution.guard import Guard, Limits, missing_bytes
+from perfdiff.collect.execution.holding import HoldingCounter
 from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
 from perfdiff.collect.execution.shell_words import in_the_shells_place
@@ -93,7 +94,8 @@ class Command:
 class Execution:
     """What one run cost, and did. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
 
-    `max_rss_bytes` is the most memory that one of its processes had, not a number where the kernel does not tell of the program alone.
+    `max_rss_bytes` is the most memory that one of its processes had, not a number where the kernel does not tell of the program alone;
+    `held_bytes` the most that all of them were seen to have together, not a number where the run was too short to look at it often enough.
     `wall_ns` is its time by the clock, without `delay_ns`, which its process waited for a CPU as far as the kernel tells; what its children
     waited is in it.
     `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
@@ -114,6 +116,7 @@ class Execution:
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
     delay_ns: float = 0.0
+    held_bytes: float = math.nan
 
 
 class Executor(Protocol):
@@ -172,6 +175,7 @@ class _Running:
     process: subprocess.Popen[bytes]
     guard: Guard
     tasks: TaskCounter
+    holding: HoldingCounter
     others: frozenset[int]  # children of this process before it was started
     started: int
     printed_on: Sequence[_Printed]  # standard output and standard error
@@ -283,9 +287,10 @@ def _running(command: Command) -> Iterator[_Running]:
         output, errors = (process.stdout, process.stderr) if screen is None else (screen.shown, io.BytesIO())
         printed_on = [_Printed(output, command, copy), _Printed(errors, command)]
         tasks = TaskCounter(process.pid, len(os.sched_getaffinity(process.pid)))
-        limits = Limits(command.directory, command.timeout_s, command.needs)
-        with Guard(limits, process.pid, tasks if command.purpose is Purpose.RUN else None) as guard:
-            yield _Running(command, process, guard, tasks, others, started, printed_on)
+        holding, limits = HoldingCounter(process.pid), Limits(command.directory, command.timeout_s, command.needs)
+        looking = (tasks, holding) if command.purpose is Purpose.RUN else ()
+        with Guard(limits, process.pid, *looking) as guard:
+            yield _Running(command, process, guard, tasks, holding, others, started, printed_on)
 
 
 def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) -> list[Execution]:
@@ -313,6 +318,7 @@ def _execution(run: _Running, load: float | None, steal: float | None) -> Execut
         behaviour=behaviour,
         concurrency=run.tasks.concurrency(run.cpu_ns / run.elapsed_ns) if run.elapsed_ns else None,
         delay_ns=run.elapsed_ns - run.wall_ns,
+        held_bytes=run.holding.most_bytes(run.max_rss_bytes),
     )
 
 

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: "max" or microseconds, and of how many
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
 
 
@@ -28,6 +29,23 @@ def written_bytes(process: int) -> int | None:
     except OSError:
         return None
     return next((int(line.split()[1]) for line in lines if line.startswith("wchar:")), None)
+
+
+def resident_bytes(process: int) -> float:
+    """Return the memory that a process has, pages that it shares with others included; 0 where it is gone."""
+    try:
+        return float(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0.0
+
+
+def shared_bytes(process: int) -> float:
+    """Return the memory that a process has, of pages that it shares its share (PSS); 0 where it is gone or of another user."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0.0)
 
 
 def waited_us() -> int | None:
