@@ -15,6 +15,7 @@ from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.kernel_use import KernelUse
 from perfdiff.records.lasting import LastingMemory
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
@@ -211,6 +212,7 @@ class Run:
     before them. `machine`: on which of `Experiment.machines` it was made. `behaviour` is what it did beside taking time, and `concurrency`
     how much of it at the same time; None where nobody looked. `max_rss_bytes` is the most memory that one of its processes had,
     `held_bytes` the most that all of them were seen to have together, not a number where nobody looked often enough.
+    `kernel` is None where it does not tell what was asked of it.
     """
 
     id: int
@@ -235,6 +237,7 @@ class Run:
     concurrency: Concurrency | None = None
     delay_ns: float = 0.0
     held_bytes: float = math.nan
+    kernel: KernelUse | None = None
 
     @property
     def took_ns(self) -> float:

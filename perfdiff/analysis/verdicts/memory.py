@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.findings import FunctionFinding
+from perfdiff.analysis.kernel_use import KernelPoint
 from perfdiff.analysis.lasting import LastingPoint
 from perfdiff.analysis.peaks import Allocating, MemoryFinding, MemoryLine, MemoryStanding, PeakMemory
 from perfdiff.analysis.policy import POLICY
@@ -78,8 +79,10 @@ class _MemoryJudge:
         return MemoryStanding.NOT_MORE if is_excluded else MemoryStanding.OPEN
 
 
-def growth_lines(peaks: Sequence[PeakMemory | LastingPoint]) -> Iterator[MemoryLine]:
-    """Yield the workloads whose bytes follow a line over the one number that varies, on both sides."""
+def growth_lines(
+    peaks: Sequence[PeakMemory | LastingPoint | KernelPoint], sides: tuple[str, str] = ("base_bytes", "head_bytes")
+) -> Iterator[MemoryLine]:
+    """Yield the workloads whose bytes, or other numbers of both `sides`, follow a line over the one number that varies."""
     for workload in dict.fromkeys(peak.point.workload for peak in peaks):
         own = [peak for peak in peaks if peak.point.workload == workload]
         values = {name: [peak.point.parameters.get(name) for peak in own] for name in own[0].point.parameters}
@@ -89,7 +92,7 @@ def growth_lines(peaks: Sequence[PeakMemory | LastingPoint]) -> Iterator[MemoryL
         x = [value for value in values[varying[0]] if isinstance(value, int | float)]
         if len(x) != len(own):
             continue
-        fits = [_line(x, [getattr(peak, of) for peak in own]) for of in ("base_bytes", "head_bytes")]
+        fits = [_line(x, [getattr(peak, of) for peak in own]) for of in sides]
         if fits[0] and fits[1]:
             yield MemoryLine(workload, varying[0], fits[0], fits[1])
 

@@ -34,6 +34,7 @@ from perfdiff.languages.installed import installed
 from perfdiff.languages.traits import Complaint
 from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.kernel_use import KernelUse
 from perfdiff.records.requests import RequestTimes
 
 _NOT_FOUND = 127  # what the shell says of a program that is not there
@@ -117,6 +118,7 @@ class Execution:
     concurrency: Concurrency | None = None
     delay_ns: float = 0.0
     held_bytes: float = math.nan
+    kernel: KernelUse | None = None
 
 
 class Executor(Protocol):
@@ -183,7 +185,8 @@ class _Running:
     wall_ns: float = 0.0
     cpu_ns: float = 0.0
     max_rss_bytes: float = math.nan
-    written_bytes: int | None = None
+    transfers: Mapping[str, int] = field(default_factory=dict)
+    kernel: KernelUse | None = None
     left: processes.Left = field(default_factory=processes.Left)
 
     @property
@@ -204,7 +207,7 @@ class _Running:
             first = ended.program if ended else shell
             delay_ns = kernel.delay_ns(first) if ended else 0.0
             self.elapsed_ns = (ended.at_ns if ended else float(time.perf_counter_ns())) - self.started
-            self.written_bytes = kernel.written_bytes(first)
+            self.transfers = kernel.transfers(first)
             code, usage = held_shell.taken_over(shell, first)
             self.left = processes.end_what_is_left(shell, self.others, self.command.environment.get(processes.MARK, ""))
         except (ChildProcessError, ProcessLookupError):
@@ -214,6 +217,9 @@ class _Running:
         self.wall_ns = max(self.elapsed_ns - delay_ns, min(waited_for_ns, self.elapsed_ns))
         if ended is not None:
             self.max_rss_bytes = usage.ru_maxrss * 1024.0
+            if self.transfers:
+                reads, writes, read_bytes, written_bytes = (self.transfers[name] for name in ("syscr", "syscw", "rchar", "wchar"))
+                self.kernel = KernelUse(reads, writes, read_bytes, written_bytes, usage.ru_minflt + usage.ru_majflt)
         self.process.returncode = code
 
     def printed(self) -> Mapping[str, float]:
@@ -224,7 +230,7 @@ class _Running:
         """Return what it did, once all of its output was read."""
         output, errors = (stream.text.shape() for stream in self.printed_on)
         names = self.left.names[:_NAMES_LEFT]
-        return Behaviour(self.process.returncode, output, errors, None, self.written_bytes, names, self.left.cpu_ns)
+        return Behaviour(self.process.returncode, output, errors, None, self.transfers.get("wchar"), names, self.left.cpu_ns)
 
 
 class _Printed:
@@ -318,6 +324,7 @@ def _execution(run: _Running, load: float | None, steal: float | None) -> Execut
         behaviour=behaviour,
         concurrency=run.tasks.concurrency(run.cpu_ns / run.elapsed_ns) if run.elapsed_ns else None,
         delay_ns=run.elapsed_ns - run.wall_ns,
+        kernel=run.kernel,
         held_bytes=run.holding.most_bytes(run.max_rss_bytes),
     )
 

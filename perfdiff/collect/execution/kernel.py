@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: "max" or microseconds, and of how many
@@ -22,13 +23,16 @@ def delay_ns(process: int | str) -> float:
         return 0.0
 
 
-def written_bytes(process: int) -> int | None:
-    """Return what a process that has ended, and those that it waited for, wrote anywhere by system calls; None where nobody counts."""
+def transfers(process: int) -> Mapping[str, int]:
+    """Return what a process that has ended, and those that it waited for, read and wrote by system calls; nothing where nobody counts.
+
+    By the names of proc_pid_io(5): `rchar` and `wchar` are bytes, `syscr` and `syscw` calls.
+    """
     try:
         lines = Path(f"/proc/{process}/io").read_text().splitlines()
     except OSError:
-        return None
-    return next((int(line.split()[1]) for line in lines if line.startswith("wchar:")), None)
+        return {}
+    return {name: int(number) for name, _, number in (line.partition(":") for line in lines)}
 
 
 def resident_bytes(process: int) -> float:

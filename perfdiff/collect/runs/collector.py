@@ -408,4 +408,5 @@ def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Ru
         concurrency=execution.concurrency,
         delay_ns=execution.delay_ns,
         held_bytes=execution.held_bytes,
+        kernel=execution.kernel,
     )
