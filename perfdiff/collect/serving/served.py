@@ -111,7 +111,8 @@ class Served:
         peak_bytes = max(map(processes.peak_rss_bytes, self.family), default=0.0)
         if self.is_judged:
             spent_ns, peak_bytes = execution.cpu_ns + spent_ns, max(execution.max_rss_bytes, peak_bytes)
-        held_bytes = max(peak_bytes, sum(map(kernel.shared_bytes, self.family)))
+        family = self.family
+        held_bytes = max(peak_bytes, sum(map(kernel.shared_bytes, family))) if family else execution.held_bytes
         return replace(execution, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, held_bytes=held_bytes, services=exchanges)
 
     def exchanges(self) -> dict[str, Exchanges]:
