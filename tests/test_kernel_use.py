@@ -11,13 +11,19 @@ import numpy as np
 import pytest
 
 import findings as made
+import runtimes
+from counted_programs import project
 from perfdiff import pipeline
+from perfdiff.analysis.counts.library import Departure
 from perfdiff.analysis.kernel_use import KernelCaller, KernelFinding, KernelRequest
 from perfdiff.analysis.peaks import MemoryStanding
-from perfdiff.analysis.verdicts.kernel import kernel_finding
+from perfdiff.analysis.verdicts.kernel import kernel_finding, with_callers
 from perfdiff.collect.execution.executor import Command, ProcessExecutor
 from perfdiff.progress import Silent
+from perfdiff.records import left_open
 from perfdiff.records.kernel_use import KernelUse
+from perfdiff.records.left_open import LeftOpen
+from perfdiff.records.recording_file import DamageError
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.report import html, kernel_use, terminal
 from perfdiff.report.document import build as document_of
@@ -108,11 +114,13 @@ PROGRAM = """
 #include <stdio.h>
 #include <unistd.h>
 static char text[1 << 16];
+static int left;
 static long load(long size) {
     int file = open("main.c", O_RDONLY);
     long got, all = 0;
     while ((got = read(file, text, STEP)) > 0) all += got;
-    close(file);
+    if (left < LEFT) left++;
+    else close(file);
     return all + size;
 }
 int main(int argc, char **argv) {
@@ -131,10 +139,67 @@ command = "./main"
 
 @pytest.mark.integration
 def test_a_head_that_reads_in_smaller_steps_is_told_with_who_reads(tmp_path: Path) -> None:
-    files = {"main.c": PROGRAM.replace("STEP", "sizeof text"), "perfdiff.toml": TOML}
-    outcome = pipeline.compare(first_two(tmp_path, (files, {"main.c": PROGRAM.replace("STEP", "100")})), Silent())
+    files = {"main.c": PROGRAM.replace("STEP", "sizeof text").replace("LEFT", "0"), "perfdiff.toml": TOML}
+    head = {"main.c": PROGRAM.replace("STEP", "100").replace("LEFT", "10")}
+    outcome = pipeline.compare(first_two(tmp_path, (files, head)), Silent())
     kernel = outcome.findings.kernel
     assert kernel is not None
     assert kernel.worst is not None
     assert (kernel.worst.request, kernel.worst.low > 5000) == (KernelRequest.READS, True)
     assert [(caller.function, caller.callee) for caller in kernel.callers] == [("load", "read")]
+    (descriptors,) = (point for point in kernel.points if point.request is KernelRequest.DESCRIPTORS)
+    assert (descriptors.standing, descriptors.low, descriptors.high) == (MemoryStanding.MORE, 10, 10)
+
+
+OPENING = """
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <thread>
+#include <unistd.h>
+static void open_all(int n) {PD_1
+    for (int i = 0; i < n; i++) open("/dev/null", O_RDONLY);
+}
+int main(int argc, char **argv) {PD_1
+    open_all(atoi(argv[1]));
+    std::thread waits([] { pause(); });
+    waits.detach();
+    if (argc > 2) _exit(0);
+    return 0;
+}
+"""
+
+
+@pytest.mark.integration
+def test_what_a_counted_process_has_open_is_counted_as_it_ends_by_exit(tmp_path: Path) -> None:
+    built = project(tmp_path, runtimes.library(), {"a.cc": OPENING}, "g++ $F -O1 a.cc -o program -lpthread")
+    few, many = (built.counted(f"./program {n}").recording.left_open for n in (3, 900))
+    assert few is not None
+    assert many is not None
+    assert (many.descriptors - few.descriptors, few.threads, many.threads) == (897, 2, 2)
+    assert built.counted("./program 3 leave").recording.left_open is None
+
+
+def test_descriptors_that_head_leaves_open_are_told_with_what_no_longer_closes_them() -> None:
+    opened = [
+        Run(0, Phase.COUNTED, 0, side, block, 1e7, 1e7, 1e6, None, None, "", left_open=LeftOpen(5 + 100 * (side is Side.HEAD), 1))
+        for side in Side
+        for block in range(2)
+    ]
+    finding = kernel_finding(POINTS, opened)
+    assert finding is not None
+    assert [point.standing for point in finding.points] == [MemoryStanding.MORE, MemoryStanding.NOT_MORE]
+    load = made.findings().functions[0]
+    closing = Departure("close", POINTS[0], 1, 0, 100, 0, np.zeros(3), True, np.zeros(3), np.zeros(3))
+    told = with_callers(finding, [load], {load.info.id: [closing, replace(closing, name="strlen")]})
+    says = "file descriptors open at the end, 5 → 105 at load n=1000: `insert` calls `close` 100 times less a run."
+    assert told is not None
+    assert (kernel_use.answer(told) or "").endswith(says)
+
+
+def test_a_damaged_block_of_what_was_open_is_an_error() -> None:
+    assert left_open.parse([(0, (7).to_bytes(8, "little") + (2).to_bytes(8, "little"))]) == LeftOpen(7, 2)
+    with pytest.raises(DamageError):
+        left_open.parse([(24, b"short")])
+    assert left_open.of_run([LeftOpen(7, 2), LeftOpen(3, 1)]) == LeftOpen(10, 3)
+    assert left_open.of_run([LeftOpen(7, 2), None]) is None

@@ -10,13 +10,15 @@ from perfdiff.records.schema import Point
 
 
 class KernelRequest(StrEnum):
-    """What is counted, by the fields of `records.kernel_use.KernelUse`."""
+    """What is counted, by the fields of `KernelUse` and `LeftOpen` of the records."""
 
     READS = "reads"
     WRITES = "writes"
     READ_BYTES = "read_bytes"
     WRITTEN_BYTES = "written_bytes"
     FAULTS = "faults"
+    DESCRIPTORS = "descriptors"
+    THREADS = "threads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class KernelPoint:
 
 @dataclass(frozen=True, slots=True)
 class KernelCaller:
-    """A changed function that calls a function of a library more often in a run, of those that enter the kernel for the request."""
+    """A changed function that calls a function of a library more often in a run, or what closes less often, by the kind of the request."""
 
     function: str
     callee: str

@@ -37,7 +37,15 @@ class Policy:
     # of five runs a side that happens by chance in fewer than one of 252. Less than this is what other libraries and starts of programs do.
     runs_of_requests: int = 5
     least_requests: Mapping[str, int] = field(
-        default_factory=lambda: {"reads": 16, "writes": 16, "read_bytes": 2**16, "written_bytes": 2**16, "faults": 1024}
+        default_factory=lambda: {
+            "reads": 16,
+            "writes": 16,
+            "read_bytes": 2**16,
+            "written_bytes": 2**16,
+            "faults": 1024,
+            "descriptors": 4,
+            "threads": 2,
+        }
     )
 
     # Parts of a whole ----------------------------------------------------------------------------------------------------------------

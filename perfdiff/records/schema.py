@@ -17,6 +17,7 @@ from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
 from perfdiff.records.kernel_use import KernelUse
 from perfdiff.records.lasting import LastingMemory
+from perfdiff.records.left_open import LeftOpen
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.uncompared import ComparisonGap
@@ -212,7 +213,7 @@ class Run:
     before them. `machine`: on which of `Experiment.machines` it was made. `behaviour` is what it did beside taking time, and `concurrency`
     how much of it at the same time; None where nobody looked. `max_rss_bytes` is the most memory that one of its processes had,
     `held_bytes` the most that all of them were seen to have together, not a number where nobody looked often enough.
-    `kernel` is None where it does not tell what was asked of it.
+    `kernel` is None where it does not tell what was asked of it, `left_open` of all but counted runs.
     """
 
     id: int
@@ -238,6 +239,7 @@ class Run:
     delay_ns: float = 0.0
     held_bytes: float = math.nan
     kernel: KernelUse | None = None
+    left_open: LeftOpen | None = None
 
     @property
     def took_ns(self) -> float:

@@ -20,6 +20,8 @@ _WORDS = {
     KernelRequest.READ_BYTES: "bytes read",
     KernelRequest.WRITTEN_BYTES: "bytes written",
     KernelRequest.FAULTS: "page faults",
+    KernelRequest.DESCRIPTORS: "file descriptors open at the end",
+    KernelRequest.THREADS: "threads at the end",
 }
 _IN_BYTES = {KernelRequest.READ_BYTES, KernelRequest.WRITTEN_BYTES}
 
@@ -90,5 +92,6 @@ def _grows(kernel: KernelFinding, worst: KernelPoint) -> str:
 
 
 def _calls(caller: KernelCaller) -> str:
-    more = units.count(caller.head - caller.base)
-    return f"`{printable(caller.function)}` calls `{printable(caller.callee)}` {more} times more a run"
+    difference = caller.head - caller.base
+    word = "more" if difference > 0 else "less"
+    return f"`{printable(caller.function)}` calls `{printable(caller.callee)}` {units.count(abs(difference))} times {word} a run"

@@ -79,6 +79,7 @@ void pd_note(const char *word, const char *text);
 int pd_mark(const char *text);
 int pd_lasting_line(const char *path, unsigned int line, unsigned long blocks, unsigned long bytes);
 void pd_lasting_known(void);
+void pd_open_tell(void);
 PD_NOTHROW void pd_field(struct pd_frame *, unsigned int cell, const void *base, int kind, unsigned int depth, ...);
 PD_NOTHROW void pd_field_text(struct pd_frame *, unsigned int cell, const void *base, unsigned int depth, ...);
 PD_NOTHROW void pd_span(struct pd_frame *, unsigned int cell, const void *base, unsigned long element_size, unsigned int depth, ...);

@@ -134,6 +134,15 @@ struct pd_lasting_block {
 	uint64_t length; /* of the path of the object, or of the source file, which follows, filled up to 8 bytes */
 };
 
+/* What a process has open as it ends: file descriptors, those of the runtime among them, and threads, the one that ends it among them. */
+#define PD_BLOCK_OPEN 9u
+
+struct pd_open_block {
+	struct pd_block block;
+	uint64_t descriptors;
+	uint64_t threads;
+};
+
 #define PD_BLOCK_FUNCTION 7u
 #define PD_LIBRARY (UINT32_C(1) << 31) /* edges lead to `PD_LIBRARY | number` */
 #define PD_TIMED (UINT32_C(1) << 30)   /* beside it: an edge of those of its calls that were timed, with their time */
