@@ -21,8 +21,7 @@ from perfdiff.analysis.verdicts.kernel import kernel_finding, with_callers
 from perfdiff.collect.execution.executor import Command, ProcessExecutor
 from perfdiff.progress import Silent
 from perfdiff.records import left_open
-from perfdiff.records.kernel_use import KernelUse
-from perfdiff.records.left_open import LeftOpen
+from perfdiff.records.kernel_use import KernelUse, LeftOpen
 from perfdiff.records.recording_file import DamageError
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.report import html, kernel_use, terminal
@@ -140,7 +139,7 @@ command = "./main"
 @pytest.mark.integration
 def test_a_head_that_reads_in_smaller_steps_is_told_with_who_reads(tmp_path: Path) -> None:
     files = {"main.c": PROGRAM.replace("STEP", "sizeof text").replace("LEFT", "0"), "perfdiff.toml": TOML}
-    head = {"main.c": PROGRAM.replace("STEP", "100").replace("LEFT", "10")}
+    head = {"main.c": PROGRAM.replace("STEP", "100").replace("LEFT", "6")}
     outcome = pipeline.compare(first_two(tmp_path, (files, head)), Silent())
     kernel = outcome.findings.kernel
     assert kernel is not None
@@ -148,7 +147,7 @@ def test_a_head_that_reads_in_smaller_steps_is_told_with_who_reads(tmp_path: Pat
     assert (kernel.worst.request, kernel.worst.low > 5000) == (KernelRequest.READS, True)
     assert [(caller.function, caller.callee) for caller in kernel.callers] == [("load", "read")]
     (descriptors,) = (point for point in kernel.points if point.request is KernelRequest.DESCRIPTORS)
-    assert (descriptors.standing, descriptors.low, descriptors.high) == (MemoryStanding.MORE, 10, 10)
+    assert (descriptors.standing, descriptors.low, descriptors.high) == (MemoryStanding.MORE, 6, 6)
 
 
 OPENING = """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -121,7 +120,7 @@ def test_processes_of_a_run_count_together_where_all_runs_were_looked_at() -> No
     assert (peak_memory.answer(together) or "").startswith("Peak memory of all processes ×4 [")
     alone = judged(held(alike, 1))
     assert (alone.standing, {peak.together for peak in alone.peaks}) == (MemoryStanding.NOT_MORE, {False})
-    unseen = [replace(run, held_bytes=float("nan")) if run.block == 0 else run for run in held(alike, 4)]
+    unseen = [replace(run, held_bytes=None) if run.block == 0 else run for run in held(alike, 4)]
     assert judged(unseen).standing is MemoryStanding.NOT_MORE
 
 
@@ -140,7 +139,7 @@ else:
     command = Command(f"{sys.executable} -c '{program}'", tmp_path, dict(os.environ), 30.0, (0,), "here")
     execution = ProcessExecutor().execute(command)
     assert execution.held_bytes == pytest.approx(110e6, rel=0.1)
-    assert math.isnan(ProcessExecutor().execute(replace(command, text="true")).held_bytes)
+    assert ProcessExecutor().execute(replace(command, text="true")).held_bytes is None
 
 
 PROGRAM = """

@@ -1,4 +1,4 @@
-"""What whole runs ask of the kernel, as it counts that for each process anyway."""
+"""What runs ask of the kernel, and what they have open as they end."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ class KernelUse:
     read_bytes: int
     written_bytes: int
     faults: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """File descriptors and threads that the processes of a run had when they ended, those of their start and of the runtime among them."""
+
+    descriptors: int
+    threads: int

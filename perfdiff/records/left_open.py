@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from perfdiff.errors import DamageError
+from perfdiff.records.kernel_use import LeftOpen
 
 _OPEN = struct.Struct("<2Q")
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOpen:
-    """File descriptors and threads that the processes of a run had when they ended, those of their start and of the runtime among them."""
-
-    descriptors: int
-    threads: int
 
 
 def parse(blocks: Sequence[tuple[int, bytes]]) -> LeftOpen | None:
@@ -30,7 +22,7 @@ def parse(blocks: Sequence[tuple[int, bytes]]) -> LeftOpen | None:
 
 def of_run(processes: Sequence[LeftOpen | None]) -> LeftOpen | None:
     """Return what all processes of a run had open, None where one of them does not tell."""
-    if not processes or None in processes:
+    telling = [process for process in processes if process is not None]
+    if not telling or len(telling) < len(processes):
         return None
-    told = [process for process in processes if process is not None]
-    return LeftOpen(sum(process.descriptors for process in told), sum(process.threads for process in told))
+    return LeftOpen(*(sum(getattr(process, of) for process in telling) for of in LeftOpen.__slots__))

@@ -18,8 +18,8 @@ from perfdiff.errors import DamageError, RecordingError
 from perfdiff.records import bounds, hot_lines, lasting_blocks, left_open
 from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.hot_lines import HotLine
+from perfdiff.records.kernel_use import LeftOpen
 from perfdiff.records.lasting_blocks import LastingBlocks
-from perfdiff.records.left_open import LeftOpen
 from perfdiff.records.plan import Mode
 from perfdiff.records.recording_file import (
     EDGE,

@@ -5,7 +5,6 @@ Bulk data is columnar (numpy); everything else is a frozen value. Times are nano
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -15,9 +14,8 @@ from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
-from perfdiff.records.kernel_use import KernelUse
+from perfdiff.records.kernel_use import KernelUse, LeftOpen
 from perfdiff.records.lasting import LastingMemory
-from perfdiff.records.left_open import LeftOpen
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
 from perfdiff.records.uncompared import ComparisonGap
@@ -212,8 +210,7 @@ class Run:
     runs of its workload made together showed. `services`: what passed between it and services, by their names, where there were proxies
     before them. `machine`: on which of `Experiment.machines` it was made. `behaviour` is what it did beside taking time, and `concurrency`
     how much of it at the same time; None where nobody looked. `max_rss_bytes` is the most memory that one of its processes had,
-    `held_bytes` the most that all of them were seen to have together, not a number where nobody looked often enough.
-    `kernel` is None where it does not tell what was asked of it, `left_open` of all but counted runs.
+    `held_bytes` the most that all were seen to have together. `kernel` tells what was asked of it, `left_open` what a counted run left.
     """
 
     id: int
@@ -237,7 +234,7 @@ class Run:
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
     delay_ns: float = 0.0
-    held_bytes: float = math.nan
+    held_bytes: float | None = None
     kernel: KernelUse | None = None
     left_open: LeftOpen | None = None
 

@@ -12,8 +12,6 @@ from perfdiff.records.arrays import Floats
 from perfdiff.records.schema import Run
 from perfdiff.statistics.pairs import FEWEST_PAIRS, PairedDifference, paired_difference
 
-_COSTS = ("cpu_ns", "wall_ns", "max_rss_bytes", "held_bytes")
-
 
 def comparable(runs: Sequence[Run]) -> Sequence[Run]:
     """Return the runs that were made at the same time as the other run of their pair.
@@ -53,7 +51,8 @@ def _mean(runs: Sequence[Run]) -> Run:
     """Return a run that costs as much as the geometric mean of `runs`."""
     if len(runs) == 1:
         return runs[0]
-    cpu_ns, wall_ns, peak, held = (math.exp(float(logs(runs, cost).mean())) for cost in _COSTS)
+    cpu_ns, wall_ns, peak = (math.exp(float(logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns", "max_rss_bytes"))
+    held = None if any(run.held_bytes is None for run in runs) else math.exp(float(logs(runs, "held_bytes").mean()))
     return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns, max_rss_bytes=peak, held_bytes=held)
 
 

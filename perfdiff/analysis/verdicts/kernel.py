@@ -13,8 +13,7 @@ from perfdiff.analysis.kernel_use import KernelCaller, KernelFinding, KernelPoin
 from perfdiff.analysis.peaks import MemoryStanding
 from perfdiff.analysis.policy import POLICY
 from perfdiff.analysis.verdicts.memory import growth_lines
-from perfdiff.records.kernel_use import KernelUse
-from perfdiff.records.left_open import LeftOpen
+from perfdiff.records.kernel_use import KernelUse, LeftOpen
 from perfdiff.records.schema import Phase, Point, Run, Side
 
 # Functions of libraries that enter the kernel for a request, each time or once for many calls, by the last part of their names.

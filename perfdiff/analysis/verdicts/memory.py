@@ -46,7 +46,7 @@ def _of(runs: Sequence[Run], point: Point, side: Side) -> list[Run]:
 
 def _is_of_several(runs: Sequence[Run]) -> bool:
     """Return whether several processes of a run held more together than the largest alone, in half of the runs and more."""
-    return sum(run.held_bytes > run.max_rss_bytes for run in runs) >= POLICY.most * len(runs)
+    return sum((run.held_bytes or 0.0) > run.max_rss_bytes for run in runs) >= POLICY.most * len(runs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class _MemoryJudge:
 
     def peak(self, point: Point, base: Sequence[Run], head: Sequence[Run]) -> PeakMemory | None:
         """Return what runs of a point show, of all processes where several hold more than the largest; None where runs are too few."""
-        together = all(run.held_bytes >= run.max_rss_bytes for run in (*base, *head)) and any(map(_is_of_several, (base, head)))
+        together = all(run.held_bytes is not None for run in (*base, *head)) and any(map(_is_of_several, (base, head)))
         difference = difference_of(base, head, "held_bytes" if together else "max_rss_bytes")
         if difference is None:
             return None

@@ -96,7 +96,7 @@ class Execution:
     """What one run cost, and did. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
 
     `max_rss_bytes` is the most memory that one of its processes had, not a number where the kernel does not tell of the program alone;
-    `held_bytes` the most that all of them were seen to have together, not a number where the run was too short to look at it often enough.
+    `held_bytes` the most that all of them were seen to have together, None where the run was too short to look at it often enough.
     `wall_ns` is its time by the clock, without `delay_ns`, which its process waited for a CPU as far as the kernel tells; what its children
     waited is in it.
     `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
@@ -117,7 +117,7 @@ class Execution:
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
     delay_ns: float = 0.0
-    held_bytes: float = math.nan
+    held_bytes: float | None = None
     kernel: KernelUse | None = None
 
 

@@ -37,6 +37,6 @@ class HoldingCounter:
             self._resident_bytes = resident_bytes
             self._most_bytes = max(self._most_bytes, sum(map(kernel.shared_bytes, below)))
 
-    def most_bytes(self, of_one: float) -> float:
-        """Return the most memory that a run held, the largest of whose processes held `of_one`; not a number where looks were too few."""
-        return max(of_one, self._most_bytes) if self._looks >= _LEAST_LOOKS else math.nan
+    def most_bytes(self, of_one: float) -> float | None:
+        """Return the most memory that a run held, the largest of whose processes held `of_one`; None where looks were too few."""
+        return max(of_one, self._most_bytes) if self._looks >= _LEAST_LOOKS and math.isfinite(of_one) else None
