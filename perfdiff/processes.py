@@ -208,6 +208,11 @@ def family(leader: int, mark: str) -> frozenset[int]:
     return _with_those_below({child for child in _children() if child == leader or _mark(child) == mark})
 
 
+def descendants(process: int) -> frozenset[int]:
+    """Return the processes that descend from a process."""
+    return _with_those_below({process}) - {process}
+
+
 def _with_those_below(processes: set[int]) -> frozenset[int]:
     """Return processes and those that descend from them."""
     family, open_ = set[int](), processes

@@ -101,6 +101,7 @@ def experiment_key(request: Request, pins: PinnedPair, sides: tuple[Side, ...] =
         *sorted(request.followed),
         *sorted(config.budgeted),
         *(["counted"] if request.is_counted else []),
+        *(["memory"] if config.compare.memory is not None else []),  # packs may follow it to the end then
         *(["cluster", config.cluster.address] if config.cluster.address and len(sides) > 1 else []),
         *(
             [codec.encode((guess.build, unjudged(guess.workloads))), _identity(replace(request, config=guess))]

@@ -21,8 +21,7 @@ from perfdiff import pipeline, units
 from perfdiff.analysis.lasting import LastingFinding
 from perfdiff.analysis.peaks import MemoryFinding, MemoryStanding
 from perfdiff.analysis.verdicts.lasting import lasting_finding
-from perfdiff.build.built import Built
-from perfdiff.collect.recordings.lasting import LastingRuns
+from perfdiff.collect.recordings.lasting import LastingRuns, SideCode
 from perfdiff.languages.c import naming
 from perfdiff.languages.c.pack import C
 from perfdiff.languages.protocol import FunctionDefinition, Probe
@@ -30,7 +29,7 @@ from perfdiff.progress import Silent
 from perfdiff.records import lasting_blocks, recording
 from perfdiff.records.hot_lines import CodeAddress
 from perfdiff.records.lasting import LastingMemory, LastingSite
-from perfdiff.records.lasting_blocks import LastingBlocks
+from perfdiff.records.lasting_blocks import InterpretedLine, LastingBlocks
 from perfdiff.records.recording_file import DamageError
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.report import html, json_report, lasting_memory, markdown, terminal
@@ -153,6 +152,8 @@ BLOCK = struct.pack("<II4Q", 7, 0, 5, 240, 0x1234, 10) + PATH
 
 def test_a_block_of_lasting_memory_is_read() -> None:
     assert lasting_blocks.parse([(0, BLOCK)]) == (LastingBlocks(CodeAddress("/a/program", 0x1234), 7, 5, 240),)
+    line = struct.pack("<II4Q", 0, 1, 5, 240, 33, 10) + b"/a/main.py"
+    assert lasting_blocks.parse([(0, line)]) == (LastingBlocks(InterpretedLine("/a/main.py", 33), 0, 5, 240),)
 
 
 @settings(max_examples=300)
@@ -284,13 +285,12 @@ def compared(folder: Path, base: str, head: str) -> LastingFinding:
     for side, text in zip(Side, (base, head), strict=True):
         (folder / side).mkdir()
         built = project(folder / side, runtimes.library(), {command.split()[3]: text}, command)
-        trees[side] = [Built(Phase.COUNTED, tree.resolve(), tree, (), (), (), 0.0) for tree in (built.tree, built.folder / "plain")]
+        trees[side] = [tree.resolve() for tree in (built.tree, built.folder / "plain")]
         for point, repeated in itertools.product(POINTS, range(2)):
             run = Run(len(runs), Phase.COUNTED, point.id, side, repeated, 1e7, 1e7, 1e6, None, None, "")
             runs.append(run)
             collected.add(run, [built.counted(point.command).recording])
-    counted, plain = ({side: both[place] for side, both in trees.items()} for place in range(2))
-    finding = lasting_finding(POINTS, runs, collected.named(C(), counted, plain, {side: {} for side in Side}))
+    finding = lasting_finding(POINTS, runs, collected.named(C(), {side: SideCode(*both, {}, {}) for side, both in trees.items()}))
     assert finding is not None
     return finding
 
@@ -393,9 +393,28 @@ def test_what_a_library_asked_for_goes_by_the_function_that_was_open_and_what_th
     collected = LastingRuns()
     collected.add(run, recordings)
     collected.add(replace(run, id=5), [*recordings, replace(recording_of(tmp_path), lasting=None)])
-    built = {Side.HEAD: Built(Phase.COUNTED, tmp_path, tmp_path, (), (), (), 0.0)}
-    (memory,) = collected.named(C(), built, built, {Side.HEAD: {1: Probe(1, opened, (), ())}})
+    (memory,) = collected.named(C(), {Side.HEAD: SideCode(tmp_path, tmp_path, {1: Probe(1, opened, (), ())}, {})})
     assert memory == LastingMemory((4,), (LastingSite("read_in", "a.c", None, "", 3, 248),))
+
+
+def test_a_line_that_an_interpreter_tells_of_goes_by_the_innermost_function_around_it(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("import json\nclass All:\n    def read(self):\n        self.all = [1]\n")
+    texts = {
+        "All": (2, "class All:\n    def read(self):\n        self.all = [1]"),
+        "All.read": (3, "def read(self):\n        self.all = [1]"),
+    }
+    functions = [
+        FunctionDefinition(name, name, (name,), "a.py", line, 0, 1, 2, text, "", "", language="python")
+        for name, (line, text) in texts.items()
+    ]
+    blocks = tuple(LastingBlocks(InterpretedLine(str(tmp_path / "a.py"), line), 0, line, 100 * line) for line in (1, 4))
+    collected = LastingRuns()
+    collected.add(Run(1, Phase.COUNTED, 0, Side.HEAD, 0, 1e7, 1e7, 1e6, None, None, ""), [replace(recording_of(tmp_path), lasting=blocks)])
+    (memory,) = collected.named(C(), {Side.HEAD: SideCode(tmp_path, tmp_path, {}, {"a.py": functions})})
+    assert memory.sites == (
+        LastingSite("All.read", "a.py", 4, "self.all = [1]", 4, 400),
+        LastingSite("<module>", "a.py", 1, "import json", 1, 100),
+    )
 
 
 def recording_of(folder: Path) -> recording.Recording:

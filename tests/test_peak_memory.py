@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ from perfdiff.analysis.peaks import MemoryFinding, MemoryLine, MemoryStanding
 from perfdiff.analysis.verdicts.memory import memory_finding
 from perfdiff.cli import consequences
 from perfdiff.cli.exits import ExitCode
+from perfdiff.collect.execution.executor import Command, ProcessExecutor
 from perfdiff.config import CompareConfig
 from perfdiff.progress import Silent
 from perfdiff.records.schema import Phase, Point, Run, Side
@@ -103,6 +106,40 @@ def test_memory_that_is_not_known_is_open_where_it_is_asked_and_else_not_told(me
     assert "build n=1000" in (peak_memory.answer(asked) or "")
     told = memory_finding(POINTS, measured, (), None, CompareConfig())
     assert told is None or peak_memory.answer(told) is None
+
+
+def held(measured: Sequence[Run], of_head: float) -> list[Run]:
+    """Return runs whose processes hold as much together as the largest does, of head so many times as much."""
+    return [replace(run, held_bytes=run.max_rss_bytes * (of_head if run.side is Side.HEAD else 1)) for run in measured]
+
+
+def test_processes_of_a_run_count_together_where_all_runs_were_looked_at() -> None:
+    alike = runs((40e6,) * 3, (40e6,) * 3)
+    together = judged(held(alike, 4))
+    assert (together.standing, {peak.together for peak in together.peaks}) == (MemoryStanding.MORE, {True})
+    assert (peak_memory.answer(together) or "").startswith("Peak memory of all processes ×4 [")
+    alone = judged(held(alike, 1))
+    assert (alone.standing, {peak.together for peak in alone.peaks}) == (MemoryStanding.NOT_MORE, {False})
+    unseen = [replace(run, held_bytes=None) if run.block == 0 else run for run in held(alike, 4)]
+    assert judged(unseen).standing is MemoryStanding.NOT_MORE
+
+
+def test_memory_of_several_processes_is_seen_once_however_many_share_it(tmp_path: Path) -> None:
+    """A forked process shares 60 MB with its parent, and has 40 MB of its own."""
+    program = """
+import os, time
+shared = b"x" * 60_000_000
+if os.fork():
+    os.wait()
+else:
+    own = b"y" * 40_000_000
+    time.sleep(0.5)
+    os._exit(0)
+"""
+    command = Command(f"{sys.executable} -c '{program}'", tmp_path, dict(os.environ), 30.0, (0,), "here")
+    execution = ProcessExecutor().execute(command)
+    assert execution.held_bytes == pytest.approx(110e6, rel=0.1)
+    assert ProcessExecutor().execute(replace(command, text="true")).held_bytes is None
 
 
 PROGRAM = """

@@ -14,6 +14,7 @@ import pytest
 import python_programs
 import runtimes
 from perfdiff.languages.python import extension, places, start
+from perfdiff.records.lasting_blocks import InterpretedLine
 from perfdiff.records.plan import Mode, ProbePlan
 from probed_runs import Outcome
 
@@ -65,13 +66,17 @@ def python(request: pytest.FixtureRequest) -> Path:
 BOTH = {"main.py::inner": ["number n"], "main.py::outer": ["number n"]}
 
 
-def counted(room: Path, python: Path, main: str, *arguments: str, probed: Mapping[str, Sequence[str]] = BOTH) -> Outcome:
+def counted(
+    room: Path, python: Path, main: str, *arguments: str, probed: Mapping[str, Sequence[str]] = BOTH, lasting: bool = False
+) -> Outcome:
     """Run a program with probes in some functions, all calls of which are counted and kept."""
     program = python_programs.program(room, python, {"main.py": main}, probed)
     own = python_programs.environment(room / "venv", python)
     reader = places.places(program.tree, {"main.py": "main"}, places.PythonLineCounter(own, module(python), {}), room / "lines.sheet")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(start.LINES, str(reader.sheet))
+        if lasting:
+            patch.setenv(start.LASTING, "1")
         ready = replace(program, python=own, module=module(python))
         return ready.run("main.py", *arguments, mode=ProbePlan(Mode.SAMPLE, reservoir=1000, own=True))
 
@@ -287,3 +292,51 @@ def test_collections_of_garbage_are_timed_and_what_they_ask_for_is_left_out(tmp_
     assert 0.5 < counters[1]["collecting_ns"][0] / float(outcome.output) <= 1
     assert counters[2]["collecting_ns"].tolist() == [0.0]
     assert counters[1]["objects"][0] < 20
+
+
+KEEPING = """\
+import copy, sys, weakref
+
+kept, loops = [], []
+
+class Node:
+    def __init__(self):
+        self.me = self
+        self.text = "x" * 1000
+
+def keep(n):
+    for i in range(n):
+        kept.append(copy.deepcopy([float(i), [i]]))
+
+def drop(n):
+    for i in range(n):
+        Node()
+
+keep(int(sys.argv[1]))
+drop(100)
+if len(sys.argv) > 2:
+    import os
+    sys.stdout.flush()
+    os._exit(0)
+"""
+
+
+def test_what_a_program_keeps_is_told_by_the_nearest_line_of_its_own(tmp_path: Path, python: Path) -> None:
+    """Deep copies are made in a library; what only refers to itself is collected."""
+    probed: Mapping[str, Sequence[str]] = {"main.py::keep": []}
+    few, many = (lasting_of(counted(tmp_path / str(n), python, KEEPING, str(n), probed=probed, lasting=True)) for n in (1000, 2000))
+    (blocks, size), (more, larger) = few[12], many[12]
+    assert more - blocks == pytest.approx(4000, abs=1000)
+    assert 200_000 < larger - size < 400_000
+    assert sum(size for line, (_, size) in many.items() if line in {7, 8, 16}) < 10_000
+
+
+def lasting_of(outcome: Outcome) -> dict[int, tuple[int, int]]:
+    (recording,) = outcome.recordings
+    assert recording.lasting is not None
+    return {block.site.line: (block.blocks, block.bytes) for block in recording.lasting if isinstance(block.site, InterpretedLine)}
+
+
+def test_what_a_program_keeps_that_leaves_at_once_is_not_known(tmp_path: Path, python: Path) -> None:
+    outcome = counted(tmp_path, python, KEEPING, "10", "leave", probed={"main.py::keep": []}, lasting=True)
+    assert [recording.lasting for recording in outcome.recordings] == [None]

@@ -312,7 +312,7 @@ def test_truncation_anywhere_reads_what_is_whole(tmp_path: Path) -> None:
         (b"\x7fELF".ljust(5000, b"\0"), 0, "not a recording", "recording-damaged"),
         (file(version=4), 8, "version 4", "recording-version"),
         (file(bytes(32)), 4096, "not an extent", "recording-damaged"),
-        (file(extent(1, block(9, b""))), 4112, "not a block", "recording-damaged"),
+        (file(extent(1, block(10, b""))), 4112, "not a block", "recording-damaged"),
         (file(extent(1, struct.pack("<IIQ", 1, 0, 2**63))), 4112, "not a block", "recording-damaged"),
         (file(extent(1, block(1, b"short"))), 4128, "too short", "recording-damaged"),
         (file(extent(1, totals(10, calls=1, finished=1, timed=1, wall=1, self_time=1))), 4128, "probe 10 of 10", "recording-damaged"),

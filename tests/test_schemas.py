@@ -31,6 +31,7 @@ from perfdiff.analysis.findings import (
     Ratio,
     Vote,
 )
+from perfdiff.analysis.kernel_use import KernelCaller, KernelFinding, KernelPoint, KernelRequest
 from perfdiff.analysis.lasting import Keeper, LastingFinding, LastingPoint
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
 from perfdiff.analysis.peaks import MemoryLine, MemoryStanding
@@ -118,7 +119,10 @@ def full() -> Findings:
     point = LastingPoint(whole.points[0], 0, 960, 960, 960, MemoryStanding.MORE)
     keeper = Keeper("insert", "src/list.c", 40, "node = malloc(96);", 0, 960, 0, 10)
     lasting = LastingFinding((point,), (MemoryLine("sort", "n", (0.0, 0.0), (0.0, 96.0)),), (keeper,), ("sort n=3",))
-    whole = replace(whole, lasting=lasting)
+    asked = KernelPoint(whole.points[0], KernelRequest.READS, 5, 1005, 1000, 1000, MemoryStanding.MORE)
+    line = (KernelRequest.READS, lasting.lines[0])
+    kernel = KernelFinding((asked,), (line,), (KernelCaller("insert", "read", 0.0, 1000.0),))
+    whole = replace(whole, lasting=lasting, kernel=kernel)
     return replace(whole, end_to_end=(end, *whole.end_to_end[1:]), machines=(part,), behaviour=(behaviour,))
 
 

@@ -118,6 +118,7 @@ VALUES = {
     "acceptances",
     "callgraph",
     "claims",
+    "kernel_use",
     "lasting",
     "linegrowth",
     "oddcalls",

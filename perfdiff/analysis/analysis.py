@@ -14,6 +14,7 @@ from perfdiff.analysis.compare.study import described, study_all
 from perfdiff.analysis.compare.trend import RunCounts, over_runs
 from perfdiff.analysis.counts.anomaly import moved, with_anomalies
 from perfdiff.analysis.counts.growth import CountSources, with_counted_growth, without_bends
+from perfdiff.analysis.counts.library import departures
 from perfdiff.analysis.findings import RUN, Findings, FunctionFinding, MetricFinding, Rung, Verdict
 from perfdiff.analysis.gathering import GatheredEvidence, at_usual_pace, by_machine, compared, comparison_context, concluded, gathered
 from perfdiff.analysis.sums.calls import call_graph
@@ -30,6 +31,7 @@ from perfdiff.analysis.verdicts.behaviour import behaviour_notes
 from perfdiff.analysis.verdicts.case import Case
 from perfdiff.analysis.verdicts.conclusion import slower_beside
 from perfdiff.analysis.verdicts.disagreement import disagreement_notes
+from perfdiff.analysis.verdicts.kernel import kernel_finding, with_callers
 from perfdiff.analysis.verdicts.lasting import lasting_finding
 from perfdiff.analysis.verdicts.locking import lock_notes
 from perfdiff.analysis.verdicts.memory import memory_finding
@@ -112,6 +114,7 @@ def analyse(  # noqa: PLR0913, PLR0917 (what was measured, how it is judged, and
         machines=at_one_pace.parts,
         memory=memory_finding(judged_in_runs, runs, functions, gathered.counted or ledger, config),
         lasting=lasting_finding(experiment.points, runs, experiment.lasting),
+        kernel=with_callers(kernel_finding(judged_in_runs, runs), functions, departures(experiment, config)),
     )
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from perfdiff.analysis.acceptances import Acceptance
 from perfdiff.analysis.callgraph import CallGraph
 from perfdiff.analysis.claims import Claim, claim
+from perfdiff.analysis.kernel_use import KernelFinding
 from perfdiff.analysis.lasting import LastingFinding
 from perfdiff.analysis.linegrowth import LineGrowth
 from perfdiff.analysis.oddcalls import OddCall, RunErrors
@@ -437,6 +438,7 @@ class Findings:
     behaviour: tuple[PointBehaviour, ...] = ()
     memory: MemoryFinding | None = None  # of whole runs, None where nobody knows their peaks
     lasting: LastingFinding | None = None  # at the ends of counted runs, None where it is not known
+    kernel: KernelFinding | None = None  # of whole runs, None where that is not known
     rules: tuple[FiredRule, ...] = ()  # that held: the one that decided, then those that took something back
     compared: ComparedUnit = ComparedUnit.REVISIONS
 

@@ -19,9 +19,9 @@ class MemoryStanding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PeakMemory:
-    """The most memory, in bytes, that one process of a run holds at a point: geometric means of both sides, and their `ratio`.
+    """The most memory, in bytes, that one process of a run holds at a point, or all of them `together`: geometric means of both sides.
 
-    Its bounds `low` and `high` hold at all points together, over so many `pairs` of runs.
+    The bounds `low` and `high` of their `ratio` hold at all points together, over so many `pairs` of runs.
     """
 
     point: Point
@@ -32,6 +32,7 @@ class PeakMemory:
     high: float
     pairs: int
     standing: MemoryStanding
+    together: bool = False
 
     @property
     def extra_bytes(self) -> float:

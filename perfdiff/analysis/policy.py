@@ -33,6 +33,20 @@ class Policy:
     least_lasting_bytes: int = 2**16
     least_growth_bytes: float = 1.0  # for each unit of a parameter: what is kept for each of many things is more
     runs_alike: int = 2  # of a side, which show whether exact counts repeat
+    # What is asked of the kernel is told where each run of head has more than each of base, by more than the runs of both sides differ:
+    # of five runs a side that happens by chance in fewer than one of 252. Less than this is what other libraries and starts of programs do.
+    runs_of_requests: int = 5
+    least_requests: Mapping[str, int] = field(
+        default_factory=lambda: {
+            "reads": 16,
+            "writes": 16,
+            "read_bytes": 2**16,
+            "written_bytes": 2**16,
+            "faults": 1024,
+            "descriptors": 4,
+            "threads": 2,
+        }
+    )
 
     # Parts of a whole ----------------------------------------------------------------------------------------------------------------
 

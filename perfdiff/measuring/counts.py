@@ -14,6 +14,7 @@ from perfdiff.collect.counts import counting
 from perfdiff.collect.counts.abreast import Abreast
 from perfdiff.collect.counts.counted import GatheredCounts
 from perfdiff.collect.recordings.assembly import Assembly
+from perfdiff.collect.recordings.lasting import SideCode
 from perfdiff.collect.runs import schedule
 from perfdiff.collect.runs.collector import Collector
 from perfdiff.collect.runs.schedule import Slot
@@ -138,7 +139,11 @@ class CountedRuns:
     def _kept(self, counted: GatheredCounts, variant: Variant, site: Site) -> CountsOfRuns:
         compiled = self.bench.packs.compiled
         spots, library = counted.spots.named(compiled, variant.built), counted.library.named(compiled)
-        lasting = counted.lasting.named(compiled, variant.built, site.plain, variant.probes)
+        codes = {
+            side: SideCode(built.tree, site.plain[side].tree, variant.probes[side], site.subjects.by_file(side))
+            for side, built in variant.built.items()
+        }
+        lasting = counted.lasting.named(compiled, codes)
         return CountsOfRuns(counted.runs, counted.assembly, spots, library, lasting)
 
 

@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from perfdiff.errors import DamageError, RecordingError
-from perfdiff.records import bounds, hot_lines, lasting_blocks
+from perfdiff.records import bounds, hot_lines, lasting_blocks, left_open
 from perfdiff.records.arrays import Bools, Floats, Ints
 from perfdiff.records.hot_lines import HotLine
+from perfdiff.records.kernel_use import LeftOpen
 from perfdiff.records.lasting_blocks import LastingBlocks
 from perfdiff.records.plan import Mode
 from perfdiff.records.recording_file import (
@@ -153,7 +154,7 @@ class Recording:
     `threads` is the number of threads that called anything. `library` holds the calls of a counted process that left the project's code, by
     the probe that was open (0: none) and the symbol called, and `library_ns` of some of these how many were timed, and their time in all;
     `unseen` are symbols some of whose calls were not counted. `lasting` is what a counted process had still allocated when it ended by
-    exit, None where that is not known.
+    exit, None where that is not known, and `left_open` what it had open then.
     """
 
     pid: int | None
@@ -175,14 +176,16 @@ class Recording:
     unseen: frozenset[str] = frozenset()
     whole: bool = True
     lasting: tuple[LastingBlocks, ...] | None = None
+    left_open: LeftOpen | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _AtExit:
-    """What a counted process writes as it ends: its hot lines and its lasting memory."""
+    """What a counted process writes as it ends: its hot lines, its lasting memory and what it has open."""
 
     lines: tuple[HotLine, ...] = ()
     lasting: tuple[LastingBlocks, ...] = ()
+    left_open: LeftOpen | None = None
 
 
 def read(path: Path, *, sums_only: bool = False) -> Recording:
@@ -215,7 +218,7 @@ def _contents(path: Path) -> tuple[Header, Contents, _AtExit, int]:
         return not_begun(int(process) if process.isdecimal() else None), Contents(), _AtExit(), len(data)
     try:
         header, contents = decode(data)
-        ending = _AtExit(hot_lines.parse(contents.lines), lasting_blocks.parse(contents.lasting))
+        ending = _AtExit(hot_lines.parse(contents.lines), lasting_blocks.parse(contents.lasting), left_open.parse(contents.opened))
     except DamageError as damage:
         raise RecordingError(f"{path}: byte {damage.offset}: {damage}", slug=damage.slug) from damage
     return header, contents, ending, len(data)
@@ -244,6 +247,7 @@ def _recording(header: Header, contents: Contents, ending: _AtExit, size: int) -
         unseen=frozenset(name for name, unseen in contents.functions.values() if unseen),
         whole=is_whole,
         lasting=ending.lasting if Flag.KNOWS_LASTING in header.flags else None,
+        left_open=ending.left_open,
     )
 
 

@@ -66,6 +66,7 @@ class _BlockKind(IntEnum):
     LINE = 6
     FUNCTION = 7
     LASTING = 8
+    OPEN = 9
 
 
 _KINDS = frozenset(_BlockKind)
@@ -111,6 +112,7 @@ class Contents:
     types: dict[int, str] = field(default_factory=dict)
     lines: list[tuple[int, bytes]] = field(default_factory=list)  # where it lies, and what `hot_lines` reads
     lasting: list[tuple[int, bytes]] = field(default_factory=list)  # the same of `lasting_blocks`
+    opened: list[tuple[int, bytes]] = field(default_factory=list)  # the same of `left_open`
 
 
 @functools.cache
@@ -275,6 +277,8 @@ def _collect(data: bytes, block: _Block, header: Header, contents: Contents) -> 
             contents.functions[number] = (_text(name), bool(unseen))
         case _BlockKind.LINE:
             contents.lines.append((block.start, data[block.start : block.end]))
+        case _BlockKind.OPEN:
+            contents.opened.append((block.start, data[block.start : block.end]))
         case _BlockKind.LASTING:
             contents.lasting.append((block.start, data[block.start : block.end]))
         case _BlockKind.NONE:

@@ -14,6 +14,7 @@ from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.differences import ChangeReason, Entity, SkippedFunction
 from perfdiff.records.endless import EndlessCase
 from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.kernel_use import KernelUse, LeftOpen
 from perfdiff.records.lasting import LastingMemory
 from perfdiff.records.reach import Reach
 from perfdiff.records.requests import RequestTimes
@@ -208,7 +209,8 @@ class Run:
     of its block, on one CPU that they took turns on, so that `wall_ns` may hold the other's time as well. `clocked`: a clock ends it, as
     runs of its workload made together showed. `services`: what passed between it and services, by their names, where there were proxies
     before them. `machine`: on which of `Experiment.machines` it was made. `behaviour` is what it did beside taking time, and `concurrency`
-    how much of it at the same time; None where nobody looked.
+    how much of it at the same time; None where nobody looked. `max_rss_bytes` is the most memory that one of its processes had,
+    `held_bytes` the most that all were seen to have together. `kernel` tells what was asked of it, `left_open` what a counted run left.
     """
 
     id: int
@@ -232,6 +234,9 @@ class Run:
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
     delay_ns: float = 0.0
+    held_bytes: float | None = None
+    kernel: KernelUse | None = None
+    left_open: LeftOpen | None = None
 
     @property
     def took_ns(self) -> float:

@@ -163,6 +163,10 @@ def _check_numbers(experiment: Experiment) -> None:
         shapes = (behaviour.output, behaviour.errors, *(behaviour.files or {}).values(), *(behaviour.inputs or {}).values())
         counts = [count for shape in shapes for count in (shape.lines, shape.bytes)]
         bounds.check_counts((abs(behaviour.exit_code), behaviour.written_bytes or 0, *counts), "what a run did")
+    for use in (run.kernel for run in experiment.runs if run.kernel is not None):
+        bounds.check_counts((use.reads, use.writes, use.read_bytes, use.written_bytes, use.faults), "what a run asked of the kernel")
+    for left in (run.left_open for run in experiment.runs if run.left_open is not None):
+        bounds.check_counts((left.descriptors, left.threads), "what a run had open")
     if experiment.library is not None:
         _check_known(experiment.library.run, runs, "run")
         _check_known(experiment.library.function, [*functions, *(folded.info.id for folded in experiment.folded)], "function")

@@ -15,7 +15,7 @@ from perfdiff.fuzzing.findings import SearchFindings
 from perfdiff.records.recorded import BY_OTHER_TOOLS
 from perfdiff.records.schema import ComparedUnit, SampleTable, Side
 from perfdiff.report import consequences as said
-from perfdiff.report import lasting_memory, peak_memory, slow_inputs, wording
+from perfdiff.report import kernel_use, lasting_memory, peak_memory, slow_inputs, wording
 from perfdiff.report.blocks import Block, Cell, Column, Fact, Facts, FunctionSection, Items, Sentence, Table, Tone
 from perfdiff.report.counts import work
 from perfdiff.report.diff import lines_each
@@ -118,6 +118,7 @@ def build(
         means=(
             *(peak_memory.blocks(clean.memory) if clean.memory else ()),
             *lasting_memory.blocks(clean.lasting, clean.memory),
+            *kernel_use.blocks(clean.kernel),
             *(said.blocks(consequences) if consequences else ()),
             *(slow_inputs.blocks(inputs) if inputs else ()),
         ),
@@ -128,8 +129,8 @@ def build(
 def headline(findings: Findings, consequences: Consequences | None = None, inputs: SearchFindings | None = None) -> str:
     """Return the answer in one sentence, which begins with the verdict, behind `So far` where measuring was cut short.
 
-    More peak memory has a sentence behind it, as has more that stays allocated, each budget that is exceeded, or not known to be kept, and
-    what a search for inputs found.
+    More peak memory has a sentence behind it, as has more that stays allocated or is asked of the kernel, each budget that is exceeded, or
+    not known to be kept, and what a search for inputs found.
     """
     verdict, sentence = wording.ANSWERS[findings.verdict], printable(say(findings.sentence))
     answer = sentence if sentence.lower().startswith(verdict.lower()) else f"{verdict}: {sentence}"
@@ -138,7 +139,7 @@ def headline(findings: Findings, consequences: Consequences | None = None, input
     peaks = peak_memory.answer(findings.memory) if findings.memory else None
     lasting = lasting_memory.answer(findings.lasting) if findings.lasting and findings.lasting.standing is MemoryStanding.MORE else None
     further = [
-        *filter(None, (peaks, lasting)),
+        *filter(None, (peaks, lasting, kernel_use.answer(findings.kernel, findings.memory) if findings.kernel else None)),
         *map(said.said, open_budgets),
         *filter(None, [slow_inputs.answer(inputs) if inputs else None]),
     ]

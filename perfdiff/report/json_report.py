@@ -24,7 +24,7 @@ from perfdiff.models.language import readable
 from perfdiff.records.kinds import MachinePart
 from perfdiff.records.reach import Reach
 from perfdiff.records.schema import Environment, Revision
-from perfdiff.report import lasting_memory, peak_memory, slow_inputs, usage, wording
+from perfdiff.report import kernel_use, lasting_memory, peak_memory, slow_inputs, usage, wording
 from perfdiff.report.consequences import budgets_json
 from perfdiff.report.document import Document, conclusion
 from perfdiff.report.json_text import json_text
@@ -77,6 +77,7 @@ def json_document(document: Document) -> dict[str, Any]:
         "end_to_end": [_end_to_end(item) for item in findings.end_to_end],
         "memory": peak_memory.json_document(findings.memory) if findings.memory else None,
         "lasting_memory": lasting_memory.json_document(findings.lasting) if findings.lasting else None,
+        "kernel": kernel_use.json_document(findings.kernel) if findings.kernel else None,
         "budgets": budgets_json(document.consequences) if document.consequences else [],
         "production": usage.json_document(document.consequences.in_use) if document.consequences and document.consequences.in_use else None,
         "search": slow_inputs.json_document(document.inputs) if document.inputs else None,

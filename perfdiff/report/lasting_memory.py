@@ -41,7 +41,8 @@ def blocks(lasting: LastingFinding | None, memory: MemoryFinding | None) -> Iter
     if memory and (memory.decides or memory.worst) and (lasting is None or lasting.unknown):
         points = f" at {units.listed([printable(label) for label in lasting.unknown], _SHOWN)}" if lasting else ""
         yield Sentence(
-            f"What stays allocated at the end is not known{points}: counted runs of C and C++ tell it, where each process ends by exit.",
+            f"What stays allocated at the end is not known{points}: counted runs of C and C++ tell it, those of interpreters "
+            "with `[compare] memory`, where each process ends by exit.",
             Tone.MUTED,
         )
 

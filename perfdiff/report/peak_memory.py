@@ -11,7 +11,7 @@ from perfdiff.report.blocks import Block, Cell, Column, Table, Tone
 from perfdiff.report.printable import printable
 
 _COLUMNS = (
-    Column("point"), Column("base", right=True), Column("head", right=True), Column("ratio", right=True), Column("standing")
+    Column("point"), Column("of"), Column("base", right=True), Column("head", right=True), Column("ratio", right=True), Column("standing")
 )  # fmt: skip
 _SHOWN = 3  # points that a sentence lists before it only counts
 _TONES = {
@@ -29,14 +29,14 @@ def answer(memory: MemoryFinding) -> str | None:
         asking = units.listed([_asks(allocating) for allocating in memory.allocating], len(memory.allocating), joint=";")
         behind = f": {asking}" if asking else ""
         growth = grows(memory.lines, worst.point.workload)
-        return f"Peak memory {_ratio(worst)} at {printable(worst.point.label)}, {_sizes(worst)}{growth}{behind}."
+        return f"Peak memory{_of(worst)} {_ratio(worst)} at {printable(worst.point.label)}, {_sizes(worst)}{growth}{behind}."
     if not memory.decides or memory.standing is not MemoryStanding.OPEN:
         return None
     if memory.unknown:
         points = units.listed([printable(label) for label in memory.unknown], _SHOWN)
         return f"Peak memory is open: it is not known at {points}, where runs are too few."
     widest = max((peak for peak in memory.peaks if peak.standing is MemoryStanding.OPEN), key=lambda peak: peak.high)
-    return f"Peak memory is open: {_ratio(widest)} at {printable(widest.point.label)}, so that more runs would have to decide."
+    return f"Peak memory{_of(widest)} is open: {_ratio(widest)} at {printable(widest.point.label)}, so that more runs would have to decide."
 
 
 def blocks(memory: MemoryFinding) -> Iterator[Block]:
@@ -55,6 +55,7 @@ def json_document(memory: MemoryFinding) -> dict[str, Any]:
         "points": [
             {
                 "point": peak.point.label,
+                "together": peak.together,
                 "base_bytes": peak.base_bytes,
                 "head_bytes": peak.head_bytes,
                 "ratio": {"value": peak.ratio, "low": peak.low, "high": peak.high},
@@ -75,7 +76,17 @@ def json_document(memory: MemoryFinding) -> dict[str, Any]:
 
 def _row(peak: PeakMemory) -> tuple[Cell, ...]:
     sizes = (Cell(units.size(peak.base_bytes)), Cell(units.size(peak.head_bytes)))
-    return (Cell(printable(peak.point.label)), *sizes, Cell(_ratio(peak)), Cell(peak.standing.value, _TONES[peak.standing]))
+    return (
+        Cell(printable(peak.point.label)),
+        Cell("all processes" if peak.together else "one process"),
+        *sizes,
+        Cell(_ratio(peak)),
+        Cell(peak.standing.value, _TONES[peak.standing]),
+    )
+
+
+def _of(peak: PeakMemory) -> str:
+    return " of all processes" if peak.together else ""
 
 
 def _ratio(peak: PeakMemory) -> str:

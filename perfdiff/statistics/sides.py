@@ -52,7 +52,8 @@ def _mean(runs: Sequence[Run]) -> Run:
     if len(runs) == 1:
         return runs[0]
     cpu_ns, wall_ns, peak = (math.exp(float(logs(runs, cost).mean())) for cost in ("cpu_ns", "wall_ns", "max_rss_bytes"))
-    return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns, max_rss_bytes=peak)
+    held = None if any(run.held_bytes is None for run in runs) else math.exp(float(logs(runs, "held_bytes").mean()))
+    return replace(runs[0], cpu_ns=cpu_ns, wall_ns=wall_ns, max_rss_bytes=peak, held_bytes=held)
 
 
 def logs(runs: Sequence[Run], cost: str) -> Floats:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perfdiff.analysis.findings import FunctionFinding
+from perfdiff.analysis.kernel_use import KernelPoint
 from perfdiff.analysis.lasting import LastingPoint
 from perfdiff.analysis.peaks import Allocating, MemoryFinding, MemoryLine, MemoryStanding, PeakMemory
 from perfdiff.analysis.policy import POLICY
@@ -43,6 +44,11 @@ def _of(runs: Sequence[Run], point: Point, side: Side) -> list[Run]:
     return [run for run in plain if not math.isnan(run.max_rss_bytes)]
 
 
+def _is_of_several(runs: Sequence[Run]) -> bool:
+    """Return whether several processes of a run held more together than the largest alone, in half of the runs and more."""
+    return sum((run.held_bytes or 0.0) > run.max_rss_bytes for run in runs) >= POLICY.most * len(runs)
+
+
 @dataclass(frozen=True, slots=True)
 class _MemoryJudge:
     """From which share on more memory is of interest, and with what confidence that is told of so many points together."""
@@ -52,14 +58,15 @@ class _MemoryJudge:
     points: int
 
     def peak(self, point: Point, base: Sequence[Run], head: Sequence[Run]) -> PeakMemory | None:
-        """Return what runs of a point show, None where they are too few."""
-        difference = difference_of(base, head, "max_rss_bytes")
+        """Return what runs of a point show, of all processes where several hold more than the largest; None where runs are too few."""
+        together = all(run.held_bytes is not None for run in (*base, *head)) and any(map(_is_of_several, (base, head)))
+        difference = difference_of(base, head, "held_bytes" if together else "max_rss_bytes")
         if difference is None:
             return None
         low, high = difference.lower(self.confidence, self.points), difference.upper(self.confidence, self.points)
         sizes = before, after = math.exp(difference.base), math.exp(difference.head)
         standing = self._standing(*sizes, low, high)
-        return PeakMemory(point, *sizes, after / before, math.exp(low), math.exp(high), difference.pairs, standing)
+        return PeakMemory(point, *sizes, after / before, math.exp(low), math.exp(high), difference.pairs, standing, together)
 
     def _standing(self, before: float, after: float, low: float, high: float) -> MemoryStanding:
         """Return what bytes of both sides, and the bounds of their ratio's logarithm, say."""
@@ -72,8 +79,10 @@ class _MemoryJudge:
         return MemoryStanding.NOT_MORE if is_excluded else MemoryStanding.OPEN
 
 
-def growth_lines(peaks: Sequence[PeakMemory | LastingPoint]) -> Iterator[MemoryLine]:
-    """Yield the workloads whose bytes follow a line over the one number that varies, on both sides."""
+def growth_lines(
+    peaks: Sequence[PeakMemory | LastingPoint | KernelPoint], sides: tuple[str, str] = ("base_bytes", "head_bytes")
+) -> Iterator[MemoryLine]:
+    """Yield the workloads whose bytes, or other numbers of both `sides`, follow a line over the one number that varies."""
     for workload in dict.fromkeys(peak.point.workload for peak in peaks):
         own = [peak for peak in peaks if peak.point.workload == workload]
         values = {name: [peak.point.parameters.get(name) for peak in own] for name in own[0].point.parameters}
@@ -83,7 +92,7 @@ def growth_lines(peaks: Sequence[PeakMemory | LastingPoint]) -> Iterator[MemoryL
         x = [value for value in values[varying[0]] if isinstance(value, int | float)]
         if len(x) != len(own):
             continue
-        fits = [_line(x, [getattr(peak, of) for peak in own]) for of in ("base_bytes", "head_bytes")]
+        fits = [_line(x, [getattr(peak, of) for peak in own]) for of in sides]
         if fits[0] and fits[1]:
             yield MemoryLine(workload, varying[0], fits[0], fits[1])
 

@@ -179,6 +179,13 @@ class Subjects:
         """Return the descriptions of the probed functions, whose ids are given, for the report."""
         return tuple(self._info(id_, frozenset(ids)) for id_ in sorted(ids))
 
+    def by_file(self, side: Side) -> Mapping[str, Sequence[FunctionDefinition]]:
+        """Return all functions of a side by the files that they stand in."""
+        by_file: dict[str, list[FunctionDefinition]] = {}
+        for _, definition in self._definitions(side, self.pairs):
+            by_file.setdefault(definition.file, []).append(definition)
+        return by_file
+
     def _definitions(self, side: Side, ids: Iterable[int]) -> Iterable[tuple[int, FunctionDefinition]]:
         for id_ in ids:
             pair = self.pairs[id_]

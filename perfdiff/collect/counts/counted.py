@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from perfdiff.collect.counts import counting
 from perfdiff.collect.recordings.assembly import Assembly
 from perfdiff.collect.recordings.hotspots import HotSpots
 from perfdiff.collect.recordings.lasting import LastingRuns
 from perfdiff.collect.recordings.library import Departures
+from perfdiff.records import left_open
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Run, Side
 
@@ -28,7 +29,7 @@ class GatheredCounts:
     def add(self, run: Run, recordings: Iterable[Recording]) -> None:
         """Add one run with the recordings of its processes."""
         recordings = list(recordings)
-        self.runs.append(run)
+        self.runs.append(replace(run, left_open=left_open.of_run([recording.left_open for recording in recordings])))
         self.assembly.add(run, recordings)
         self.spots.add(run, recordings)
         self.library.add(run, recordings)

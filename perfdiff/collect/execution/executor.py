@@ -22,6 +22,7 @@ from perfdiff.build.holdings import SOURCE
 from perfdiff.collect.execution import held_shell, kernel
 from perfdiff.collect.execution.echoes import NO_ECHOES, Echoes
 from perfdiff.collect.execution.guard import Guard, Limits, missing_bytes
+from perfdiff.collect.execution.holding import HoldingCounter
 from perfdiff.collect.execution.outputs import Stream
 from perfdiff.collect.execution.printed import Patterns, PrintedNumbers
 from perfdiff.collect.execution.shell_words import in_the_shells_place
@@ -33,6 +34,7 @@ from perfdiff.languages.installed import installed
 from perfdiff.languages.traits import Complaint
 from perfdiff.records.behaviour import Behaviour, Concurrency
 from perfdiff.records.exchanges import Exchanges
+from perfdiff.records.kernel_use import KernelUse
 from perfdiff.records.requests import RequestTimes
 
 _NOT_FOUND = 127  # what the shell says of a program that is not there
@@ -93,7 +95,8 @@ class Command:
 class Execution:
     """What one run cost, and did. `output` digests standard output; `load` and `steal` are None where the run was too short to tell.
 
-    `max_rss_bytes` is the most memory that one of its processes had, not a number where the kernel does not tell of the program alone.
+    `max_rss_bytes` is the most memory that one of its processes had, not a number where the kernel does not tell of the program alone;
+    `held_bytes` the most that all of them were seen to have together, None where the run was too short to look at it often enough.
     `wall_ns` is its time by the clock, without `delay_ns`, which its process waited for a CPU as far as the kernel tells; what its children
     waited is in it.
     `waited` is the share of its time in which some process waited for a CPU, None where the kernel does not tell, or where the run shared
@@ -114,6 +117,8 @@ class Execution:
     behaviour: Behaviour | None = None
     concurrency: Concurrency | None = None
     delay_ns: float = 0.0
+    held_bytes: float | None = None
+    kernel: KernelUse | None = None
 
 
 class Executor(Protocol):
@@ -172,6 +177,7 @@ class _Running:
     process: subprocess.Popen[bytes]
     guard: Guard
     tasks: TaskCounter
+    holding: HoldingCounter
     others: frozenset[int]  # children of this process before it was started
     started: int
     printed_on: Sequence[_Printed]  # standard output and standard error
@@ -179,7 +185,8 @@ class _Running:
     wall_ns: float = 0.0
     cpu_ns: float = 0.0
     max_rss_bytes: float = math.nan
-    written_bytes: int | None = None
+    transfers: Mapping[str, int] = field(default_factory=dict)
+    kernel: KernelUse | None = None
     left: processes.Left = field(default_factory=processes.Left)
 
     @property
@@ -200,7 +207,7 @@ class _Running:
             first = ended.program if ended else shell
             delay_ns = kernel.delay_ns(first) if ended else 0.0
             self.elapsed_ns = (ended.at_ns if ended else float(time.perf_counter_ns())) - self.started
-            self.written_bytes = kernel.written_bytes(first)
+            self.transfers = kernel.transfers(first)
             code, usage = held_shell.taken_over(shell, first)
             self.left = processes.end_what_is_left(shell, self.others, self.command.environment.get(processes.MARK, ""))
         except (ChildProcessError, ProcessLookupError):
@@ -210,6 +217,9 @@ class _Running:
         self.wall_ns = max(self.elapsed_ns - delay_ns, min(waited_for_ns, self.elapsed_ns))
         if ended is not None:
             self.max_rss_bytes = usage.ru_maxrss * 1024.0
+            if self.transfers:
+                reads, writes, read_bytes, written_bytes = (self.transfers[name] for name in ("syscr", "syscw", "rchar", "wchar"))
+                self.kernel = KernelUse(reads, writes, read_bytes, written_bytes, usage.ru_minflt + usage.ru_majflt)
         self.process.returncode = code
 
     def printed(self) -> Mapping[str, float]:
@@ -220,7 +230,7 @@ class _Running:
         """Return what it did, once all of its output was read."""
         output, errors = (stream.text.shape() for stream in self.printed_on)
         names = self.left.names[:_NAMES_LEFT]
-        return Behaviour(self.process.returncode, output, errors, None, self.written_bytes, names, self.left.cpu_ns)
+        return Behaviour(self.process.returncode, output, errors, None, self.transfers.get("wchar"), names, self.left.cpu_ns)
 
 
 class _Printed:
@@ -283,9 +293,10 @@ def _running(command: Command) -> Iterator[_Running]:
         output, errors = (process.stdout, process.stderr) if screen is None else (screen.shown, io.BytesIO())
         printed_on = [_Printed(output, command, copy), _Printed(errors, command)]
         tasks = TaskCounter(process.pid, len(os.sched_getaffinity(process.pid)))
-        limits = Limits(command.directory, command.timeout_s, command.needs)
-        with Guard(limits, process.pid, tasks if command.purpose is Purpose.RUN else None) as guard:
-            yield _Running(command, process, guard, tasks, others, started, printed_on)
+        holding, limits = HoldingCounter(process.pid), Limits(command.directory, command.timeout_s, command.needs)
+        looking = (tasks, holding) if command.purpose is Purpose.RUN else ()
+        with Guard(limits, process.pid, *looking) as guard:
+            yield _Running(command, process, guard, tasks, holding, others, started, printed_on)
 
 
 def _executions(runs: Sequence[_Running], machine: tuple[int, int, int] | None) -> list[Execution]:
@@ -313,6 +324,8 @@ def _execution(run: _Running, load: float | None, steal: float | None) -> Execut
         behaviour=behaviour,
         concurrency=run.tasks.concurrency(run.cpu_ns / run.elapsed_ns) if run.elapsed_ns else None,
         delay_ns=run.elapsed_ns - run.wall_ns,
+        kernel=run.kernel,
+        held_bytes=run.holding.most_bytes(run.max_rss_bytes),
     )
 
 

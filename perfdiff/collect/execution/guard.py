@@ -1,4 +1,4 @@
-"""Looks after a running command: ends it when its time is over or the disk is nearly full, and counts its tasks."""
+"""Looks after a running command: ends it when its time is over or the disk is nearly full, and looks at its tasks and memory."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from perfdiff import processes
+from perfdiff.collect.execution.holding import HoldingCounter
 from perfdiff.collect.execution.tasks import TaskCounter
 
 # Between two looks at the free space and at tasks: a fast disk takes some 200 MB in this time. The first looks are sooner, as runs may be
@@ -35,6 +36,7 @@ class Guard:
     limits: Limits
     group: int
     tasks: TaskCounter | None = None
+    holding: HoldingCounter | None = None
     expired: bool = False
     filled: bool = False
     forsaken: bool = False
@@ -51,16 +53,18 @@ class Guard:
         self._thread.join()
 
     def saw_the_end(self) -> None:
-        """Count no more tasks, as the command's first process has ended."""
-        self.tasks = None
+        """Look at no more tasks and memory, as the command's first process has ended."""
+        self.tasks = self.holding = None
 
     def _look(self) -> None:
         before = time.monotonic()
         deadline, pause_s = before + self.limits.timeout_s, FIRST_LOOK_S
         while not self._ended.wait(min(pause_s, max(0.0, deadline - time.monotonic()))):
-            now, tasks = time.monotonic(), self.tasks
+            now, tasks, holding = time.monotonic(), self.tasks, self.holding
             if tasks is not None:
                 tasks.look(now - before)
+            if holding is not None:
+                holding.look()
             before, pause_s = now, min(2 * pause_s, WATCH_S)
             if self.ends(is_late=now >= deadline):
                 return

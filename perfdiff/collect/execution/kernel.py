@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: "max" or microseconds, and of how many
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 MACHINE_WINDOW_S = 0.2  # /proc/stat counts in ticks of 10 ms; below 20 of them a share means nothing
 
 
@@ -21,13 +23,33 @@ def delay_ns(process: int | str) -> float:
         return 0.0
 
 
-def written_bytes(process: int) -> int | None:
-    """Return what a process that has ended, and those that it waited for, wrote anywhere by system calls; None where nobody counts."""
+def transfers(process: int) -> Mapping[str, int]:
+    """Return what a process that has ended, and those that it waited for, read and wrote by system calls; nothing where nobody counts.
+
+    By the names of proc_pid_io(5): `rchar` and `wchar` are bytes, `syscr` and `syscw` calls.
+    """
     try:
         lines = Path(f"/proc/{process}/io").read_text().splitlines()
     except OSError:
-        return None
-    return next((int(line.split()[1]) for line in lines if line.startswith("wchar:")), None)
+        return {}
+    return {name: int(number) for name, _, number in (line.partition(":") for line in lines)}
+
+
+def resident_bytes(process: int) -> float:
+    """Return the memory that a process has, pages that it shares with others included; 0 where it is gone."""
+    try:
+        return float(Path(f"/proc/{process}/statm").read_text().split()[1]) * _PAGE_BYTES
+    except (OSError, IndexError):
+        return 0.0
+
+
+def shared_bytes(process: int) -> float:
+    """Return the memory that a process has, of pages that it shares its share (PSS); 0 where it is gone or of another user."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((1024.0 * int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0.0)
 
 
 def waited_us() -> int | None:

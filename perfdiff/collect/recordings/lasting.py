@@ -8,19 +8,42 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from perfdiff.build.built import Built
-from perfdiff.languages.protocol import Compiled, Probe
+from perfdiff.languages.protocol import Compiled, FunctionDefinition, Probe
 from perfdiff.records.hot_lines import CodeAddress
 from perfdiff.records.lasting import LastingMemory, LastingSite
-from perfdiff.records.lasting_blocks import LastingBlocks
+from perfdiff.records.lasting_blocks import InterpretedLine, LastingBlocks
 from perfdiff.records.recording import Recording
 from perfdiff.records.schema import Run, Side
 
+_MODULE = "<module>"  # the code of a file that stands in no function
 _TEXT = 100  # letters of a line that are kept
 _LINKER = ("ld-", "ld.")  # how the dynamic linker's file begins: what it keeps of a thread whose stack waits for the next is nobody's
 
+_Site = CodeAddress | InterpretedLine | None
 _Place = tuple[str, str, int | None]  # function, file, line
-_Sums = tuple[tuple[CodeAddress | None, int, int, int], ...]  # site, probe, blocks and bytes of a run
+_Sums = tuple[tuple[_Site, int, int, int], ...]  # site, probe, blocks and bytes of a run
+
+
+@dataclass(frozen=True, slots=True)
+class SideCode:
+    """What counted runs of a side ran: the built tree, the plain one with the texts of lines, probes by number, and functions by file."""
+
+    tree: Path
+    plain: Path
+    probes: Mapping[int, Probe]
+    functions: Mapping[str, Sequence[FunctionDefinition]]
+
+    def place(self, at: InterpretedLine) -> _Place:
+        """Return where a line stands: the innermost function, if any, and the path in the tree."""
+        path = Path(at.file)
+        file = next((path.relative_to(tree).as_posix() for tree in (self.tree, self.plain) if path.is_relative_to(tree)), at.file)
+        around = [
+            function
+            for function in self.functions.get(file, ())
+            if function.first_line <= at.line <= function.first_line + function.text.count("\n")
+        ]
+        innermost = max(around, key=lambda function: function.first_line, default=None)
+        return innermost.name if innermost else _MODULE, file, at.line
 
 
 @dataclass(slots=True)
@@ -31,7 +54,7 @@ class LastingRuns:
 
     def add(self, run: Run, recordings: Sequence[Recording]) -> None:
         """Add the memory that the processes of one counted run had still allocated."""
-        blocks, size = Counter[tuple[CodeAddress | None, int]](), Counter[tuple[CodeAddress | None, int]]()
+        blocks, size = Counter[tuple[_Site, int]](), Counter[tuple[_Site, int]]()
         for recording in recordings:
             if recording.lasting is None:
                 return
@@ -42,24 +65,23 @@ class LastingRuns:
             sums = sorted(((*key, number, size[key]) for key, number in blocks.items()), key=str)
             self._runs.setdefault((run.side, tuple(sums)), []).append(run.id)
 
-    def named(
-        self, compiled: Compiled, counted: Mapping[Side, Built], plain: Mapping[Side, Built], probes: Mapping[Side, Mapping[int, Probe]]
-    ) -> tuple[LastingMemory, ...]:
-        """Return the memory by lines, whose texts are those of the `plain` builds; what no code of the project asked for is left out."""
-        return tuple(
-            memory for side in counted for memory in self._of_side(side, compiled, counted[side].tree, plain[side].tree, probes[side])
-        )
+    def named(self, compiled: Compiled, codes: Mapping[Side, SideCode]) -> tuple[LastingMemory, ...]:
+        """Return the memory by lines; what no code of the project asked for is left out."""
+        return tuple(memory for side, code in codes.items() for memory in self._of_side(side, compiled, code))
 
-    def _of_side(self, side: Side, compiled: Compiled, tree: Path, plain: Path, probes: Mapping[int, Probe]) -> Iterator[LastingMemory]:
+    def _of_side(self, side: Side, compiled: Compiled, code: SideCode) -> Iterator[LastingMemory]:
         runs = {sums: numbers for (of, sums), numbers in self._runs.items() if of is side}
         raw = tuple(dict.fromkeys((site, probe) for sums in runs for site, probe, _, _ in sums))
-        calls = compiled.allocations([LastingBlocks(site, probe, 0, 0) for site, probe in raw], tree)
-        places: dict[tuple[CodeAddress | None, int], _Place] = {}
-        for key, call in zip(raw, calls, strict=True):
+        addresses = [(site, probe) for site, probe in raw if not isinstance(site, InterpretedLine)]
+        calls = compiled.allocations([LastingBlocks(site, probe, 0, 0) for site, probe in addresses], code.tree)
+        places: dict[tuple[_Site, int], _Place] = {
+            (site, probe): code.place(site) for site, probe in raw if isinstance(site, InterpretedLine)
+        }
+        for (address, probe), call in zip(addresses, calls, strict=True):
             if call is not None:
-                places[key] = call.function, call.file, call.line
-            elif (opened := probes.get(key[1])) is not None and not (key[0] and Path(key[0].object).name.startswith(_LINKER)):
-                places[key] = opened.definition.name, opened.definition.file, None
+                places[address, probe] = call.function, call.file, call.line
+            elif (opened := code.probes.get(probe)) is not None and not (address and Path(address.object).name.startswith(_LINKER)):
+                places[address, probe] = opened.definition.name, opened.definition.file, None
         lines = lru_cache(_lines)
         for sums, numbers in runs.items():
             blocks, size = Counter[_Place](), Counter[_Place]()
@@ -68,7 +90,9 @@ class LastingRuns:
                     blocks[place] += number
                     size[place] += total
             ordered = sorted(blocks, key=lambda place: (-size[place], str(place)))
-            sites = tuple(LastingSite(*place, _text(lines(plain / place[1]), place[2]), blocks[place], size[place]) for place in ordered)
+            sites = tuple(
+                LastingSite(*place, _text(lines(code.plain / place[1]), place[2]), blocks[place], size[place]) for place in ordered
+            )
             yield LastingMemory(tuple(numbers), sites)
 
 

@@ -407,4 +407,6 @@ def _run(number: int, slot: Slot, execution: Execution, *, together: bool) -> Ru
         behaviour=execution.behaviour,
         concurrency=execution.concurrency,
         delay_ns=execution.delay_ns,
+        held_bytes=execution.held_bytes,
+        kernel=execution.kernel,
     )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import IO
 
 from perfdiff import processes
+from perfdiff.collect.execution import kernel
 from perfdiff.collect.execution.executor import Command, Execution, Executor
 from perfdiff.collect.serving import links
 from perfdiff.config import PORT, ServiceConfig
@@ -110,7 +111,9 @@ class Served:
         peak_bytes = max(map(processes.peak_rss_bytes, self.family), default=0.0)
         if self.is_judged:
             spent_ns, peak_bytes = execution.cpu_ns + spent_ns, max(execution.max_rss_bytes, peak_bytes)
-        return replace(execution, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, services=exchanges)
+        family = self.family
+        held_bytes = max(peak_bytes, sum(map(kernel.shared_bytes, family))) if family else execution.held_bytes
+        return replace(execution, cpu_ns=spent_ns, max_rss_bytes=peak_bytes, held_bytes=held_bytes, services=exchanges)
 
     def exchanges(self) -> dict[str, Exchanges]:
         """Return what has passed since this was last asked, by service; raise WorkloadError where one could not be reached."""

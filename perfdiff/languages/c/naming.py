@@ -56,8 +56,8 @@ def named(lines: Sequence[HotLine], tree: Path, commands: Sequence[CompileComman
 
 def allocations(blocks: Sequence[LastingBlocks], tree: Path) -> tuple[AllocatingCall | None, ...]:
     """Return the call of the project's own code, in the build's `tree`, that each of the blocks was asked for by, None where it is none."""
-    calls = _calls({block.site for block in blocks if block.site is not None}, tree)
-    own = [calls.get(block.site) if block.site else None for block in blocks]
+    calls = _calls({block.site for block in blocks if isinstance(block.site, CodeAddress)}, tree)
+    own = [calls.get(block.site) if isinstance(block.site, CodeAddress) else None for block in blocks]
     return tuple(
         AllocatingCall(call.function, call.file.relative_to(tree).as_posix(), call.line)
         if call is not None and call.file.is_relative_to(tree)

@@ -44,6 +44,9 @@ _MONITORED = (3, 12)  # the first version whose own monitoring the probes use; i
 _EVALUATED = ProbeCosts(timed_ns=90.0, counted_ns=35.0, passed_ns=4.0)
 _FOLLOWED = ProbeCosts(timed_ns=170.0, counted_ns=120.0, passed_ns=100.0, branch_ns=80.0)
 
+_COUNTED = 4.0  # times a plain run: 1.9 to 3.1, for jinja2, pyelftools and pygments under CPython 3.11 and 3.12
+_FOLLOWING = 3.0  # times as long again where memory is followed to the end: for calls of JSON, 12 times a plain run
+
 
 def made(config: Config, surroundings: Surroundings) -> Python:
     """Return the pack of Python for a project."""
@@ -55,11 +58,12 @@ class Python(Language):
 
     name = "python"
     counts = True
-    slowdown = 4.0  # 1.9 to 3.1 times, for jinja2, pyelftools and pygments under CPython 3.11 and 3.12
     draws: tuple[str, ...] = ("PYTHONHASHSEED",)
 
     def __init__(self, config: Config, around: Surroundings) -> None:
         self._modules = around.cache / "modules"
+        self._is_memory_asked = config.compare.memory is not None
+        self.slowdown = _COUNTED * (_FOLLOWING if self._is_memory_asked else 1.0)
         self._parts = InterpreterParts.of(self.name, around)
         commands = tuple(command for workload in config.workloads for command in workload.commands)
         settings, hook, drivers = config.languages.get(self.name, PythonConfig()), start.hook(), {DRIVER: _DRIVER}
@@ -148,7 +152,8 @@ class Python(Language):
         if phase is not Phase.COUNTED:
             return start.environment(path, extension.build(python, runtime, compiler, cache))
         lines = self._parts.line_sheet(built, folder, lambda path: self._places(built, path))
-        return start.counting(path, lines, extension.build_counting(python, runtime, compiler, cache))
+        counting = start.counting(path, lines, extension.build_counting(python, runtime, compiler, cache))
+        return {**counting, start.LASTING: "1"} if self._is_memory_asked else counting
 
     def places(self, built: PlainBuild) -> PlaceReader | None:
         """Return the reader of line counts, None if lines cannot be counted."""

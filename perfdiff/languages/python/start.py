@@ -7,6 +7,7 @@ from pathlib import Path
 SHEET = "PERFDIFF_PYTHON"
 EXTENSION = "PERFDIFF_EXTENSION"
 LINES = "PERFDIFF_LINES"
+LASTING = "PERFDIFF_LASTING"  # asks what is still allocated at the end
 HOOK = "_perfdiff.pth"  # in the environment's site-packages
 
 _HOOK = (

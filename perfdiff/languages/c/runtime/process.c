@@ -204,6 +204,8 @@ static void end(bool by_exit)
 	}
 	if (pd_lines_end)
 		pd_lines_end();
+	if (by_exit && &pd_pmu_counters)
+		pd_open_tell();
 	if (by_exit && pd_lasting_end && header->flags & PD_SEES_ALLOCATIONS && pd_lasting_end())
 		header->flags |= PD_KNOWS_LASTING;
 	pd_clock_refresh();

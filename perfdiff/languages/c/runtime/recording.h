@@ -121,6 +121,28 @@ struct pd_edges {
 	struct pd_edge edges[]; /* those with calls are in use */
 };
 
+/* Memory that is allocated as a process ends, by the call that allocated it. Those with PD_KNOWS_LASTING in the header are complete. */
+#define PD_BLOCK_LASTING 8u
+
+struct pd_lasting_block {
+	struct pd_block block;
+	uint32_t probe; /* of the innermost call that was open; 0: none */
+	uint32_t is_line;
+	uint64_t blocks;
+	uint64_t bytes;
+	uint64_t offset; /* of the call, as the object's symbols count; the line of a source file where it `is_line` */
+	uint64_t length; /* of the path of the object, or of the source file, which follows, filled up to 8 bytes */
+};
+
+/* What a process has open as it ends: file descriptors, those of the runtime among them, and threads, the one that ends it among them. */
+#define PD_BLOCK_OPEN 9u
+
+struct pd_open_block {
+	struct pd_block block;
+	uint64_t descriptors;
+	uint64_t threads;
+};
+
 #define PD_BLOCK_FUNCTION 7u
 #define PD_LIBRARY (UINT32_C(1) << 31) /* edges lead to `PD_LIBRARY | number` */
 #define PD_TIMED (UINT32_C(1) << 30)   /* beside it: an edge of those of its calls that were timed, with their time */

@@ -2,7 +2,7 @@
  * The sheet of lines, as languages/counted_code.py writes it:
  *
  *	P <places>
- *	F <absolute path>                                               one or more, of which the codes that follow are
+ *	F <absolute path>                                               one or more, of which the codes that follow are, the tree's first
  *	C <first line> <last line> <lines> {<line> <place>} <name>      one code; its name is the rest of the line
  *
  * Compiled into what counts lines in Python and PHP.
@@ -132,7 +132,8 @@ static int parse(char *text, uint64_t *places)
 		if (last == 'P') {
 			*places = strtoull(line + 2, NULL, 10);
 		} else if (last == 'F') {
-			*file++ = (struct pd_listed_file){line + 2, code, code};
+			*file = (struct pd_listed_file){line + 2, together == file ? line + 2 : together->path, code, code};
+			file++;
 		} else {
 			if (read_code(code++, line + 2, *places))
 				return -1;

@@ -22,6 +22,7 @@ struct pd_listed_code {
 
 struct pd_listed_file {
 	const char *path;
+	const char *in_tree; /* the same file's first path */
 	struct pd_listed_code *begin, *end;
 };
 

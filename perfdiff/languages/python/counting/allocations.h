@@ -20,5 +20,6 @@ extern __thread struct pd_allocations pd_allocations;
 void pd_allocations_begin(void);
 PyMemAllocatorEx pd_allocations_before(PyMemAllocatorEx *next); /* one that counts what `next`, its context, gives */
 void pd_arrays_look(void); /* arrays.c */
+void pd_lasting_begin(void); /* lasting.c */
 
 #endif

@@ -63,6 +63,7 @@ bool pd_counting_begin(void)
 
 	if (!sheet)
 		return true;
+	pd_lasting_begin(); /* below ours, so that what it asks for itself is not counted */
 	pd_allocations_begin();
 	return pd_garbage_begin() && !pd_lines_sheet_read(sheet, &places) && !pd_codes_begin() && !pd_events_begin();
 }

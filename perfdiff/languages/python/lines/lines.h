@@ -32,6 +32,9 @@ const void *pd_frame_behind(void);
 void pd_events_follow(PyCodeObject *code);
 #endif
 
+/* The file of the sheet that a code's name of its file means, NULL where it is none. */
+const struct pd_listed_file *pd_lines_sheet_named(PyObject *name);
+
 struct pd_lines *pd_lines_sheet_find(PyCodeObject *code); /* never NULL */
 
 /* What is kept of a code object. `loops` has, for each instruction that jumps back within its line, that line: 0 where it is not known yet. */

@@ -5,7 +5,7 @@
 
 struct pd_lines pd_foreign;
 
-static const struct pd_listed_file *find_file(PyObject *name)
+const struct pd_listed_file *pd_lines_sheet_named(PyObject *name)
 {
 	PyObject *bytes = PyUnicode_EncodeFSDefault(name);
 	const struct pd_listed_file *found;
@@ -29,7 +29,7 @@ struct pd_lines *pd_lines_sheet_find(PyCodeObject *code)
 		Py_XDECREF(last_name);
 		last_name = code->co_filename;
 		Py_INCREF(last_name);
-		last_file = find_file(last_name);
+		last_file = pd_lines_sheet_named(last_name);
 	}
 	if (!last_file)
 		return &pd_foreign;

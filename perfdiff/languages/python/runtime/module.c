@@ -39,12 +39,16 @@ static PyObject *probes_check(PyObject *module, PyObject *arguments)
 	(void)module, (void)arguments;
 	if (!(pd_counting_stands ? pd_counting_stands : pd_evaluator_stands)() || !pd_monitoring_stands())
 		pd_note("taken", "another tool has taken the place of the probes");
+	if (pd_counting_begin)
+		pd_open_tell();
+	if (pd_lasting_tell)
+		pd_lasting_tell();
 	Py_RETURN_NONE;
 }
 
 static PyMethodDef check_method = {"probes_check", probes_check, METH_NOARGS, NULL};
 
-/* Has it looked at whether the probes still stand when the interpreter ends. */
+/* Has it looked at whether the probes still stand, and at what is still open and allocated, when the interpreter ends. */
 static bool check_at_exit(void)
 {
 	PyObject *registry = PyImport_ImportModule("atexit"), *check = PyCFunction_New(&check_method, NULL), *done = NULL;

@@ -98,5 +98,6 @@ PyObject *pd_attribute(PyObject *object, PyObject *name, uint32_t *hint);
 /* ../counting/counting.c: of the module that counts what calls do, behind the evaluator that makes them */
 bool pd_counting_begin(void) __attribute__((weak, visibility("hidden")));
 bool pd_counting_stands(void) __attribute__((weak, visibility("hidden")));
+void pd_lasting_tell(void) __attribute__((weak, visibility("hidden")));
 
 #endif

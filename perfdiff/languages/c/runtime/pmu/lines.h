@@ -50,19 +50,6 @@ struct pd_allocation {
 	uint32_t process; /* as `pd_allocations_process` told: what a child of a fork inherits is its parent's */
 };
 
-/* Memory that is allocated as a process ends, by the call that allocated it. Those with PD_KNOWS_LASTING in the header are complete. */
-#define PD_BLOCK_LASTING 8u
-
-struct pd_lasting_block {
-	struct pd_block block;
-	uint32_t probe; /* of the innermost call that was open; 0: none */
-	uint32_t reserved;
-	uint64_t blocks;
-	uint64_t bytes;
-	uint64_t offset; /* of the call, as the object's symbols count */
-	uint64_t length; /* of the object's path, which follows, filled up to 8 bytes */
-};
-
 /* allocations.c */
 void pd_allocated(void *memory, size_t size, const void *site);
 void pd_freed(void *memory);
