@@ -25,7 +25,7 @@ from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError, store_errors
-from perfdiff.fuzzing import attacks, growth, kept, patterns, proposals
+from perfdiff.fuzzing import attacks, grammars, growth, kept, patterns, proposals
 from perfdiff.fuzzing.families import InputFamily, Segment
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.search import InputSearch, SearchLimits
@@ -80,6 +80,9 @@ def _searched(  # noqa: PLR0913, PLR0917 (what is asked, and all that it is done
     folder: Path,
 ) -> SearchFindings:
     config, unread = request.config, UnreadExecutor()
+    derived = {
+        workload.name: grammars.suggested(request.repository / workload.grammar) for workload in config.workloads if workload.grammar
+    }
     workshop = Workshop(sides, config.build, request.environment, builds, request.cache, room, request.packs, progress)
     plain = workshop.plain()
     built = workshop.placed(plain)
@@ -87,7 +90,7 @@ def _searched(  # noqa: PLR0913, PLR0917 (what is asked, and all that it is done
     with closing(Upkeep()) as upkeep, closing(request.services) as services, in_memory as own, closing(unread):
         targets = {side: target for (_, side), target in workshop.targets(Phase.PLAIN, plain, {}, {}).items()}
         configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, unread.thorough, once=True)
-        starts = seeding.seeds(configs, request.repository, targets[Side.BASE].directory)
+        starts = seeding.seeds(configs, request.repository, targets[Side.BASE].directory, derived)
         collector = Collector(
             targets=workshop.counting_lines(built),
             workloads=starts.workloads,
@@ -117,7 +120,7 @@ class _Hunt:
         unsteady = self.runs.require_steady(self.seeds.families)
         progress.stage("searching inputs", None)
         least_ratio = _STEEP if self.runs.is_alone else 1 + compare.min_effect
-        search = InputSearch(self.runs, limits, self._words, self._attacks, progress.advance, least_ratio)
+        search = InputSearch(self.runs, limits, self._words, self._attacks, progress.advance, least_ratio, self.seeds.derived)
         earlier, unread = self._earlier()
         entries = search.worst_inputs(self.seeds.families, earlier)
         shown = tuple(self._shown(entry, number) for number, entry in enumerate(entries, 1))

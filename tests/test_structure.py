@@ -355,6 +355,7 @@ NAMING_ONE = {
     "collect/built/reach.py": "examples of what leads a program to a copy",
     "collect/serving/requests.py": "perfdiff's own interpreter, which sends requests",
     "configuration/reading.py": "a library that an extra of perfdiff's brings",
+    "fuzzing/grammars.py": "how a package of perfdiff's own is installed",
     "configuration/servers.py": "servers that `init` proposes are known by files of frameworks",
     "configuration/workloads.py": "perfdiff's own interpreter, which sends requests",
     "cli/compare.py": "names the tools whose results are read",

@@ -7,10 +7,11 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from perfdiff.config import INPUT, WorkloadConfig
 from perfdiff.errors import UsageError
-from perfdiff.fuzzing.families import InputFamily, Values, plain
+from perfdiff.fuzzing.families import InputFamily, Segment, Values, plain
 from perfdiff.languages.installed import installed
 
 MOST_SEEDS = 24  # of a workload, the smallest: what they suggest is made of their parts
@@ -23,26 +24,40 @@ _PROGRAMS = frozenset(("", ".sh", ".jar")).union(*(traits.files.sources for trai
 class Seeds:
     """Families of single inputs and of numeric parameters, with their workloads by name and the suffix that each one's inputs have.
 
-    The commands of workloads with inputs have a place for one, and no `inputs` of their own.
+    The commands of workloads with inputs have a place for one, and no `inputs` of their own. What is `derived` follows from grammars.
     """
 
     families: tuple[InputFamily, ...]
     workloads: Mapping[str, WorkloadConfig]
     suffixes: Mapping[str, str]
+    derived: tuple[InputFamily, ...] = ()
 
 
-def seeds(configs: Sequence[WorkloadConfig], project: Path, tree: Path) -> Seeds:
+def seeds(
+    configs: Sequence[WorkloadConfig],
+    project: Path,
+    tree: Path,
+    grammars: Mapping[str, Sequence[tuple[Segment, ...]]] = MappingProxyType({}),
+) -> Seeds:
     """Return what workloads have to start from, in the checkout `project` or a built `tree`; raise UsageError where that is nothing.
 
+    `grammars` are the inputs that follow from those of workloads, by name.
     What a `setup` leaves may hang on the input, and would have to be made for each: such workloads are left out.
     """
     families: list[InputFamily] = []
     workloads: dict[str, WorkloadConfig] = {}
     suffixes: dict[str, str] = {}
+    derived: list[InputFamily] = []
     for config in (config for config in configs if config.setup is None):
         workload, files = _with_place(config, project, tree)
         smallest = sorted(files, key=lambda path: path.stat().st_size)[:MOST_SEEDS]
         own = list(_of_files(workload, smallest) if files else _of_numbers(workload))
+        if config.name in grammars:
+            if not files:
+                raise UsageError(
+                    f"workload '{config.name}' has a grammar and no file as its input: write {{input}} where one goes", slug="no-seeds"
+                )
+            derived += (InputFamily(config.name, parts, values) for parts in grammars[config.name] for values in _one_by_one(workload))
         if own:
             families += own
             workloads[config.name] = replace(workload, inputs=())
@@ -53,7 +68,7 @@ def seeds(configs: Sequence[WorkloadConfig], project: Path, tree: Path) -> Seeds
             "inputs = ['samples/*'], or with a numeric parameter",
             slug="no-seeds",
         )
-    return Seeds(tuple(families), workloads, suffixes)
+    return Seeds(tuple(families), workloads, suffixes, tuple(derived))
 
 
 def _of_files(workload: WorkloadConfig, files: Sequence[Path]) -> Iterator[InputFamily]:
