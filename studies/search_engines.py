@@ -69,7 +69,7 @@ def by_afl(subject: _Subject, seconds: float) -> _Kept:
 
 def by_libfuzzer(subject: _Subject, seconds: float) -> _Kept:
     """Run libFuzzer for some seconds."""
-    driver = f"-fsanitize=fuzzer -Dmain=searched_main -D_GNU_SOURCE -w {_SUPPORT / 'fuzzer_main.c'}"
+    driver = f"-fsanitize=fuzzer -fno-strict-return -Dmain=searched_main -D_GNU_SOURCE -w {_SUPPORT / 'fuzzer_main.c'}"
     tree, corpus = subject.built("fuzzer", f"CC=clang {driver}", f"CXX=clang++ {driver}"), subject.room / "corpus"
     corpus.mkdir()
     options = [f"-max_len={SIZE}", f"-max_total_time={seconds:.0f}", "-close_fd_mask=1", "-print_final_stats=1"]

@@ -189,6 +189,7 @@ STANDS_ALONE = {
     "languages/listing.py",
     "languages/php/suites/trials.py",
     "languages/python/benchmarks/__main__.py",
+    "languages/python/benchmarks/alone.py",
     "languages/python/benchmarks/asv.py",
     "languages/python/benchmarks/cases.py",
     "languages/python/benchmarks/functions.py",

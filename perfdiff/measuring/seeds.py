@@ -16,7 +16,7 @@ from perfdiff.languages.installed import installed
 
 MOST_SEEDS = 24  # of a workload, the smallest: what they suggest is made of their parts
 _LARGEST = 4096  # bytes of a seed that are used
-_DIAL_SPAN = 4  # times a numeric parameter's largest value
+DIAL_SPAN = 4  # times a numeric parameter's largest value
 _PROGRAMS = frozenset(("", ".sh", ".jar")).union(*(traits.files.sources for traits in installed()))  # suffixes of what commands run
 
 
@@ -91,7 +91,7 @@ def _of_numbers(workload: WorkloadConfig) -> Iterator[InputFamily]:
         if len(numbers) == len(values):
             others = replace(workload, parameters={name: other for name, other in workload.parameters.items() if name != dial})
             yield from (
-                InputFamily(workload.name, values=fixed, dial=dial, most=int(_DIAL_SPAN * max(numbers))) for fixed in _one_by_one(others)
+                InputFamily(workload.name, values=fixed, dial=dial, most=int(DIAL_SPAN * max(numbers))) for fixed in _one_by_one(others)
             )
 
 

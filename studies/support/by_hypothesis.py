@@ -10,6 +10,7 @@ import heapq
 import io
 import itertools
 import runpy
+import signal
 import sys
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ from hypothesis import HealthCheck, given, settings, strategies, target
 from perfdiff.fuzzing.proposals import tokens
 
 _MOST_KEPT = 50
+_LONGEST_S = 5.0  # that an input may take, as others are to have their turn
 
 
 class _Driven:
@@ -43,16 +45,22 @@ class _Driven:
         content = text.encode(errors="replace")
         self.input.write_bytes(content)
         sys.argv, self.lines, began = [self.program, str(self.input)], 0, time.process_time()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit, TimeoutError):
+            signal.setitimer(signal.ITIMER_REAL, _LONGEST_S)
             sys.settrace(self.trace)
             try:
                 runpy.run_path(self.program, run_name="__main__")
             finally:
                 sys.settrace(None)
+                signal.setitimer(signal.ITIMER_REAL, 0)
         for kind, figure in (("lines", float(self.lines)), ("cpu", time.process_time() - began)):
             target(figure, label=kind)
             add = heapq.heappush if len(self.most[kind]) < _MOST_KEPT else heapq.heappushpop
             add(self.most[kind], (figure, next(self.numbers), content))
+
+
+def _late(*_: Any) -> None:
+    raise TimeoutError
 
 
 def main() -> None:
@@ -60,6 +68,7 @@ def main() -> None:
     folder, program, samples, seconds, room = sys.argv[1:]
     driven = _Driven(Path(folder), program, float(seconds), Path(room))
     sys.path.insert(0, folder)
+    signal.signal(signal.SIGALRM, _late)
     pieces = sorted({piece.decode() for path in Path(samples).iterdir() for piece in tokens(path.read_bytes())})
     texts = strategies.text() | strategies.lists(strategies.sampled_from(pieces)).map("".join)
     everything = settings(max_examples=10**9, deadline=None, database=None, suppress_health_check=list(HealthCheck))
