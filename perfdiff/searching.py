@@ -135,11 +135,11 @@ class _Hunt:
         earlier, unread = self._earlier()
         entries = search.worst_inputs(self.seeds.families, earlier)
         shown = tuple(self._shown(entry, number) for number, entry in enumerate(entries, 1))
-        if entries and not unread:
-            kept.add(self.folder, [entry.family for entry in entries])
+        if (entries or search.mishaps) and not unread:
+            kept.add(self.folder, [*(entry.family for entry in entries), *(mishap.family for mishap in search.mishaps)])
         mishaps = (
-            replace(mishap, file=self._written(mishap.family, mishap.times, f"mishap-{number}"))
-            for number, mishap in enumerate(search.mishaps, 1)
+            replace(mishap, file=self._written(mishap.family, mishap.times, f"mishap-{kept.name(mishap.family)}-{mishap.times}"))
+            for mishap in search.mishaps
         )
         return SearchFindings(
             revisions=self.runs.revisions,

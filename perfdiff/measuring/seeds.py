@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -41,14 +42,12 @@ def seeds(
 ) -> Seeds:
     """Return what workloads have to start from, in the checkout `project` or a built `tree`; raise UsageError where that is nothing.
 
-    `grammars` are the inputs that follow from those of workloads, by name.
-    What a `setup` leaves may hang on the input, and would have to be made for each: such workloads are left out.
-    """
+    `grammars` are the inputs that follow from those of workloads, by name."""
     families: list[InputFamily] = []
     workloads: dict[str, WorkloadConfig] = {}
     suffixes: dict[str, str] = {}
     derived: list[InputFamily] = []
-    for config in (config for config in configs if config.setup is None):
+    for config in configs:
         workload, files = _with_place(config, project, tree)
         smallest = sorted(files, key=lambda path: path.stat().st_size)[:MOST_SEEDS]
         own = list(_of_files(workload, smallest) if files else _of_numbers(workload))
@@ -64,7 +63,7 @@ def seeds(
             suffixes[config.name] = smallest[0].suffix if smallest else ""
     if not families:
         raise UsageError(
-            "no workload without a setup has an input that could be another: give one with files, as in command = './program {input}' and "
+            "no workload has an input that could be another: give one with files, as in command = './program {input}' and "
             "inputs = ['samples/*'], or with a numeric parameter",
             slug="no-seeds",
         )
@@ -106,9 +105,10 @@ def _with_place(config: WorkloadConfig, project: Path, tree: Path) -> tuple[Work
         files = [path for value in values if (path := _file(str(value), tree, project)) is not None]
         if len(files) == len(values):
             # An input lies elsewhere, and no folder leads to it.
-            command = re.sub(rf"[^\s'\"=<]*\{{{name}\}}", f"{{{INPUT}}}", config.command)
+            placed = partial(re.sub, rf"[^\s'\"=<]*\{{{name}\}}", f"{{{INPUT}}}")
             others = {other: values for other, values in config.parameters.items() if other != name}
-            return replace(config, command=command, parameters=others), files
+            setup, prepare = (text and placed(text) for text in (config.setup, config.prepare))
+            return replace(config, command=placed(config.command), setup=setup, prepare=prepare, parameters=others), files
     for word in _words(config.command):
         if (path := _file(word, tree, project)) is not None:
             return replace(config, command=config.command.replace(word, f"{{{INPUT}}}", 1)), [path]
