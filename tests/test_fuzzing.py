@@ -295,6 +295,22 @@ def test_a_file_that_a_setup_takes_has_its_place_there(tmp_path: Path) -> None:
     assert [family.content(1) for family in starts.families] == [b"text"]
 
 
+def test_of_two_files_each_has_its_turn_and_then_both_are_the_same(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(name)
+    config = WorkloadConfig("w", "./compare ./{old} --to={new}", {"old": ("a.md",), "new": ("a.md", "b.md")})
+    starts = seeds.seeds([config], tmp_path, tmp_path)
+    assert {name: workload.command for name, workload in starts.workloads.items()} == {
+        "w": "./compare {input} --to={new}",
+        "w (new)": "./compare ./{old} --to={input}",
+        "w (old, new)": "./compare {input} --to={input}",
+    }
+    told = [(family.workload, family.content(1), dict(family.values)) for family in starts.families]
+    assert told[:2] == [("w", b"a.md", {"new": "a.md"}), ("w", b"a.md", {"new": "b.md"})]
+    assert ("w (new)", b"b.md", {"old": "a.md"}) in told
+    assert all(workload.name == name for name, workload in starts.workloads.items())
+
+
 def test_reduction_asks_no_more_than_it_may() -> None:
     asked = []
     reduction.reduced(SEEDS[0], lambda smaller: bool(asked.append(smaller)), 7)

@@ -47,20 +47,19 @@ def seeds(
     workloads: dict[str, WorkloadConfig] = {}
     suffixes: dict[str, str] = {}
     derived: list[InputFamily] = []
-    for config in configs:
-        workload, files = _with_place(config, project, tree)
+    for source, workload, files in ((config, *placed) for config in configs for placed in _placed(config, project, tree)):
         smallest = sorted(files, key=lambda path: path.stat().st_size)[:MOST_SEEDS]
         own = list(_of_files(workload, smallest) if files else _of_numbers(workload))
-        if config.name in grammars:
+        if parts := grammars.get(source.name):
             if not files:
                 raise UsageError(
-                    f"workload '{config.name}' has a grammar and no file as its input: write {{input}} where one goes", slug="no-seeds"
+                    f"workload '{source.name}' has a grammar and no file as its input: write {{input}} where one goes", slug="no-seeds"
                 )
-            derived += (InputFamily(config.name, parts, values) for parts in grammars[config.name] for values in _one_by_one(workload))
+            derived += (InputFamily(workload.name, segments, values) for segments in parts for values in _one_by_one(workload))
         if own:
             families += own
-            workloads[config.name] = replace(workload, inputs=())
-            suffixes[config.name] = smallest[0].suffix if smallest else ""
+            workloads[workload.name] = replace(workload, inputs=())
+            suffixes[workload.name] = smallest[0].suffix if smallest else ""
     if not families:
         raise UsageError(
             "no workload has an input that could be another: give one with files, as in command = './program {input}' and "
@@ -94,25 +93,39 @@ def _of_numbers(workload: WorkloadConfig) -> Iterator[InputFamily]:
             )
 
 
-def _with_place(config: WorkloadConfig, project: Path, tree: Path) -> tuple[WorkloadConfig, list[Path]]:
-    """Return a workload whose command has a place for its input, and the files that are its inputs so far.
+def _placed(config: WorkloadConfig, project: Path, tree: Path) -> Iterator[tuple[WorkloadConfig, list[Path]]]:
+    """Yield a workload whose commands have a place for its input, and the files that are its inputs so far.
 
-    These are its `inputs`, a parameter's values that are files, or a file that its command names.
+    These are its `inputs`, a parameter's values that are files, or a file that its command names. Of several parameters each has its turn,
+    and then all of them, by the same input, in workloads of other names.
     """
     if config.inputs:
-        return config, [project / name for name in config.inputs]
+        yield config, [project / name for name in config.inputs]
+        return
+    of_parameters: dict[str, list[Path]] = {}
     for name, values in config.parameters.items():
         files = [path for value in values if (path := _file(str(value), tree, project)) is not None]
         if len(files) == len(values):
-            # An input lies elsewhere, and no folder leads to it.
-            placed = partial(re.sub, rf"[^\s'\"=<]*\{{{name}\}}", f"{{{INPUT}}}")
-            others = {other: values for other, values in config.parameters.items() if other != name}
-            setup, prepare = (text and placed(text) for text in (config.setup, config.prepare))
-            return replace(config, command=placed(config.command), setup=setup, prepare=prepare, parameters=others), files
+            of_parameters[name] = files
+    together = [tuple(of_parameters)] if len(of_parameters) > 1 else []
+    for number, names in enumerate([*((name,) for name in of_parameters), *together]):
+        own = config if not number else replace(config, name=f"{config.name} ({', '.join(names)})")
+        yield _in_place_of(names, own), of_parameters[names[0]]
+    if of_parameters:
+        return
     for word in _words(config.command):
         if (path := _file(word, tree, project)) is not None:
-            return replace(config, command=config.command.replace(word, f"{{{INPUT}}}", 1)), [path]
-    return config, []
+            yield replace(config, command=config.command.replace(word, f"{{{INPUT}}}", 1)), [path]
+            return
+    yield config, []
+
+
+def _in_place_of(names: Sequence[str], config: WorkloadConfig) -> WorkloadConfig:
+    """Return a workload with its input in place of some parameters; an input lies elsewhere, and no folder leads to it."""
+    placed = partial(re.sub, rf"[^\s'\"=<]*\{{(?:{'|'.join(names)})\}}", f"{{{INPUT}}}")
+    others = {name: values for name, values in config.parameters.items() if name not in names}
+    setup, prepare = (text and placed(text) for text in (config.setup, config.prepare))
+    return replace(config, command=placed(config.command), setup=setup, prepare=prepare, parameters=others)
 
 
 def _words(command: str) -> list[str]:
