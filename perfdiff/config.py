@@ -200,6 +200,7 @@ class WorkloadConfig:
     check: str | None = None  # after each run, with what that printed on its standard input
     alone: bool = False  # never run beside the other side's run
     inputs: tuple[str, ...] = ()
+    grammar: str | None = None  # a file of the checkout, of what inputs consist of
     features: Mapping[str, str] = field(default_factory=dict)
     suite: Suite | None = None
     left_out: tuple[tuple[float | str, ...], ...] = ()  # combinations of values that are no points

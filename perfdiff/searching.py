@@ -25,13 +25,15 @@ from perfdiff.collect.runs.suites import Suites
 from perfdiff.collect.trees.upkeep import Upkeep
 from perfdiff.config import WorkloadConfig
 from perfdiff.errors import WorkloadError, store_errors
-from perfdiff.fuzzing import attacks, growth, kept, patterns, proposals
+from perfdiff.fuzzing import attacks, grammars, growth, kept, patterns, proposals
 from perfdiff.fuzzing.families import InputFamily, Segment
 from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.search import InputSearch, SearchLimits
 from perfdiff.fuzzing.trials import LEAST_EXTRA_NS, CorpusEntry
+from perfdiff.measuring import lonecalls
 from perfdiff.measuring import seeds as seeding
 from perfdiff.measuring.inputruns import InputRuns, Sized
+from perfdiff.measuring.lonecalls import ArgumentRecorder
 from perfdiff.measuring.seeds import Seeds
 from perfdiff.models.trend import Law
 from perfdiff.progress import Progress, Within
@@ -53,8 +55,10 @@ _MOST_WORDS = 100  # of the program's sources
 _MOST_ATTACKS = 200  # on its patterns
 
 
-def search(request: Request, progress: Progress, limits: SearchLimits, folder: Path) -> SearchFindings:
+def search(request: Request, progress: Progress, limits: SearchLimits, folder: Path, function: str | None = None) -> SearchFindings:
     """Search inputs on which head does more than base, or with which one revision grows steeply; keep what was found in `folder`.
+
+    Where a `function` is named, it is called alone, with arguments like those that it has in the workloads.
 
     Raises UsageError where the workloads have no input that could be another, PerfdiffError where a revision cannot be built or run.
     """
@@ -65,7 +69,7 @@ def search(request: Request, progress: Progress, limits: SearchLimits, folder: P
         pins, are_two = resolve_some(repository, request.revisions, snapshots=cache / "snapshots", apart=apart)
         with storage.at_work(cache, progress, wait_s=request.config.measure.wait_s) as room, BuildCache(cache) as builds:
             sides = {Side.BASE: pins.base, Side.HEAD: pins.head} if are_two else {Side.BASE: pins.base}
-            searched = _searched(request, pins, sides, builds, room, progress, limits, folder)
+            searched = _searched(request, pins, sides, builds, room, progress, limits, folder, function)
     return _timed(searched, request, progress) if are_two and searched.inputs else searched
 
 
@@ -78,8 +82,12 @@ def _searched(  # noqa: PLR0913, PLR0917 (what is asked, and all that it is done
     progress: Progress,
     limits: SearchLimits,
     folder: Path,
+    function: str | None,
 ) -> SearchFindings:
     config, unread = request.config, UnreadExecutor()
+    derived = {
+        workload.name: grammars.suggested(request.repository / workload.grammar) for workload in config.workloads if workload.grammar
+    }
     workshop = Workshop(sides, config.build, request.environment, builds, request.cache, room, request.packs, progress)
     plain = workshop.plain()
     built = workshop.placed(plain)
@@ -87,9 +95,15 @@ def _searched(  # noqa: PLR0913, PLR0917 (what is asked, and all that it is done
     with closing(Upkeep()) as upkeep, closing(request.services) as services, in_memory as own, closing(unread):
         targets = {side: target for (_, side), target in workshop.targets(Phase.PLAIN, plain, {}, {}).items()}
         configs, notes = Suites(targets, request.inherited, room, upkeep).expanded(config.workloads, unread.thorough, once=True)
-        starts = seeding.seeds(configs, request.repository, targets[Side.BASE].directory)
+        counting = workshop.counting_lines(built)
+        if function is None:
+            starts = seeding.seeds(configs, request.repository, targets[Side.BASE].directory, derived)
+        else:
+            recorder = ArgumentRecorder(targets[Side.BASE], request.inherited, unread.thorough, upkeep, own, request.repository)
+            readers = [target.places for target in counting.values() if target.places is not None]
+            starts = recorder.seeds(lonecalls.resolved(function, [reader.places for reader in readers]), configs)
         collector = Collector(
-            targets=workshop.counting_lines(built),
+            targets=counting,
             workloads=starts.workloads,
             environment=request.inherited,
             executor=unread,
@@ -117,15 +131,15 @@ class _Hunt:
         unsteady = self.runs.require_steady(self.seeds.families)
         progress.stage("searching inputs", None)
         least_ratio = _STEEP if self.runs.is_alone else 1 + compare.min_effect
-        search = InputSearch(self.runs, limits, self._words, self._attacks, progress.advance, least_ratio)
+        search = InputSearch(self.runs, limits, self._words, self._attacks, progress.advance, least_ratio, self.seeds.derived)
         earlier, unread = self._earlier()
         entries = search.worst_inputs(self.seeds.families, earlier)
         shown = tuple(self._shown(entry, number) for number, entry in enumerate(entries, 1))
-        if entries and not unread:
-            kept.add(self.folder, [entry.family for entry in entries])
+        if (entries or search.mishaps) and not unread:
+            kept.add(self.folder, [*(entry.family for entry in entries), *(mishap.family for mishap in search.mishaps)])
         mishaps = (
-            replace(mishap, file=self._written(mishap.family, mishap.times, f"mishap-{number}"))
-            for number, mishap in enumerate(search.mishaps, 1)
+            replace(mishap, file=self._written(mishap.family, mishap.times, f"mishap-{kept.name(mishap.family)}-{mishap.times}"))
+            for mishap in search.mishaps
         )
         return SearchFindings(
             revisions=self.runs.revisions,

@@ -25,7 +25,7 @@ from perfdiff.request import Request
 from programs import SEARCH, Case, cases, repository
 from studies.support import figures
 
-_SIZE = 64 << 10
+SIZE = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as room, figures.printed("Inputs that show it", *columns) as table:
         for case in chosen:
             try:
-                answer = _Answer(case, _searched(case, Path(room), options.seconds))
+                answer = _Answer(case, searched(case, Path(room), options.seconds))
             except PerfdiffError as error:
                 print(f"{case.name}: {error}", file=sys.stderr, flush=True)
                 tally["without an answer"] += 1
@@ -109,8 +109,9 @@ def _row(answer: _Answer) -> tuple[str, ...]:
     return (answer.case.name, *expected, made_of, answer.place, answer.growth, ratio, f"{findings.tried}", f"{findings.seconds:.0f}")
 
 
-def _searched(case: Case, room: Path, seconds: float) -> SearchFindings:
+def searched(case: Case, room: Path, seconds: float) -> SearchFindings:
+    """Search a program for some seconds in a repository that is made for it in `room`, and return what was found."""
     folder = repository(case, room / case.name)
     config = configuration.load(folder, environment={})
     asked = Request(folder, ("base", "head"), config, room / "cache", dict(os.environ))
-    return searching.search(asked, Silent(), SearchLimits(_SIZE, seconds, seed=config.compare.seed), room / f"{case.name}-kept")
+    return searching.search(asked, Silent(), SearchLimits(SIZE, seconds, seed=config.compare.seed), room / f"{case.name}-kept")

@@ -21,6 +21,7 @@ from perfdiff.fuzzing.findings import SearchFindings, SlowInput
 from perfdiff.fuzzing.mutations import Mutator
 from perfdiff.fuzzing.search import InputSearch, SearchLimits
 from perfdiff.fuzzing.trials import CorpusEntry, MishapKind, PairedRun, PlaceComparison
+from perfdiff.measuring import seeds
 from perfdiff.models.annotation import CostClass
 from perfdiff.outcome import Outcome
 from perfdiff.records.places import Place
@@ -283,6 +284,31 @@ def test_the_law_of_time_is_that_of_what_head_takes_more_where_clocks_tell_it() 
     assert law is not None
     assert (law.growth, law.n) == (CostClass.QUADRATIC, 6)
     assert growth.of_time("repetitions", x, np.full(8, 1e6), 1e7, seed=1) is None
+
+
+def test_a_file_that_a_setup_takes_has_its_place_there(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("text")
+    config = WorkloadConfig("w", "./read copy", {"file": ("a.md",)}, setup="cp ../samples/{file} copy", prepare="touch {file}")
+    starts = seeds.seeds([config], tmp_path, tmp_path)
+    workload = starts.workloads["w"]
+    assert (workload.setup, workload.prepare, workload.parameters) == ("cp {input} copy", "touch {input}", {})
+    assert [family.content(1) for family in starts.families] == [b"text"]
+
+
+def test_of_two_files_each_has_its_turn_and_then_both_are_the_same(tmp_path: Path) -> None:
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(name)
+    config = WorkloadConfig("w", "./compare ./{old} --to={new}", {"old": ("a.md",), "new": ("a.md", "b.md")})
+    starts = seeds.seeds([config], tmp_path, tmp_path)
+    assert {name: workload.command for name, workload in starts.workloads.items()} == {
+        "w": "./compare {input} --to={new}",
+        "w (new)": "./compare ./{old} --to={input}",
+        "w (old, new)": "./compare {input} --to={input}",
+    }
+    told = [(family.workload, family.content(1), dict(family.values)) for family in starts.families]
+    assert told[:2] == [("w", b"a.md", {"new": "a.md"}), ("w", b"a.md", {"new": "b.md"})]
+    assert ("w (new)", b"b.md", {"old": "a.md"}) in told
+    assert all(workload.name == name for name, workload in starts.workloads.items())
 
 
 def test_reduction_asks_no_more_than_it_may() -> None:

@@ -86,7 +86,8 @@ def document(output: str) -> dict[str, Any]:
 @pytest.mark.integration
 def test_an_input_that_shows_it_is_found_kept_and_timed_though_the_program_refuses_it(tmp_path: Path) -> None:
     sources = tuple(source.replace("return 0;", "return links > 40;") for source in (DIRECT, WALKED))
-    code, output, errors = search(project(tmp_path, sources), "v0", "v1", "--inputs", "80", "--size", "16k", "--format", "json")
+    folder = project(tmp_path, sources, samples={**SAMPLES, "samples/crash.md": "!"})
+    code, output, errors = search(folder, "v0", "v1", "--inputs", "80", "--size", "16k", "--format", "json")
     assert code == ExitCode.REGRESSION, errors
     told = document(output)
     (shown,) = told["inputs"]
@@ -95,8 +96,12 @@ def test_an_input_that_shows_it_is_found_kept_and_timed_though_the_program_refus
     largest = max((tmp_path / "kept").glob("*.md"), key=lambda path: path.stat().st_size)
     assert largest.read_bytes().count(b"[") > 1000
     assert Path(shown["workload"]["inputs"][-1]).name == largest.name
-    code, output, errors = search(tmp_path / "project", "v0", "v1", "--inputs", "4", "--size", "16k", "--format", "json")
-    assert (code, document(output)["tried"] < 40) == (ExitCode.REGRESSION, True), errors  # it is replayed
+    (folder / "samples/crash.md").unlink()
+    code, output, errors = search(folder, "v0", "v1", "--inputs", "4", "--size", "16k", "--format", "json")
+    again = document(output)
+    assert (code, again["tried"] < 40) == (ExitCode.REGRESSION, True), errors  # it is replayed
+    (crash,) = told["mishaps"]
+    assert (again["mishaps"], Path(crash["file"]).read_bytes()) == ([crash], b"!"), "and so is what crashed"
     assert not list((tmp_path / "cache").rglob("last*")), "a search is no comparison that `explain` knows"
 
 
@@ -124,13 +129,14 @@ def test_a_pattern_that_divides_words_in_all_ways_is_attacked_and_its_growth_is_
 
 
 @pytest.mark.integration
-def test_one_revision_alone_tells_its_steepest_growth_and_how_its_input_is_kept(tmp_path: Path) -> None:
-    code, output, errors = search(project(tmp_path, (WALKED,)), "v0", "--inputs", "160", "--size", "16k")
+def test_one_revision_alone_tells_its_steepest_growth_and_how_its_input_is_kept_behind_a_setup(tmp_path: Path) -> None:
+    config = CONFIG.replace("./reader {input}", "./reader copy.md").replace("[[workload]]", '[[workload]]\nsetup = "cp {input} copy.md"')
+    code, output, errors = search(project(tmp_path, (WALKED,), config), "v0", "--inputs", "160", "--size", "16k")
     assert code == ExitCode.FINE, errors
     assert output.startswith("Work grows more than linearly on an input that was found:")
     assert "`up (reader.c:8)`" in " ".join(output.split())
     (workload,) = tomllib.loads(output[output.index("[[workload]]") :].split("\n\n")[0])["workload"]
-    assert workload["command"] == "./reader {input}"
+    assert (workload["command"], workload["setup"]) == ("./reader copy.md", "cp {input} copy.md")
 
 
 @pytest.mark.integration

@@ -57,6 +57,10 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
         int | None,
         typer.Option("--inputs", metavar="N", min=1, help="Try so many inputs instead: the same ones each time, whatever they take."),
     ] = None,
+    function: Annotated[
+        str | None,
+        typer.Option("--function", metavar="NAME", help="Call this function alone, with arguments like those in the workloads."),
+    ] = None,
     keep: Annotated[Path, typer.Option("--keep", metavar="FOLDER", help="Write the inputs that are found here.")] = options.KEEP,
     output_file: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the result here; .md and .json choose the format.")
@@ -81,7 +85,7 @@ def search(  # noqa: PLR0913, PLR0917 (each is an option of the command line)
             from perfdiff.fuzzing.search import SearchLimits
 
             asked = requests.request(tuple(revisions or ()), project, overrides, progress)
-            findings = searching.search(asked, progress, SearchLimits(largest, seconds, inputs, asked.config.compare.seed), keep)
+            findings = searching.search(asked, progress, SearchLimits(largest, seconds, inputs, asked.config.compare.seed), keep, function)
         from perfdiff.report import slow_inputs
 
         output.write(_rendered(findings, chosen, output_file), output_file)

@@ -277,6 +277,7 @@ WORKLOAD: Mapping[str, SettingKind] = {
     "requests": SettingKind('a file of requests, such as "requests.toml"', _text, text=True),
     **{name: SettingKind(offered.framework.wanted, offered.framework.read) for name, offered in frameworks().items()},
     "inputs": SettingKind('a pattern of files, such as "corpus/**/*.c", or a list of them', _patterns),
+    "grammar": SettingKind('a path, such as "json.lark"', _text, text=True),
     "features": SettingKind("a table of regular expressions, such as { nodes = 'nodes: ([0-9]+)' }", of_type(_table(_NAME, TEXT))),
     "parameters": SettingKind("a table of lists of numbers or texts, such as { n = [1000, 3000, 10000] }", _parameters),
     "runs": RUNS,

@@ -75,6 +75,11 @@ def attacks(tree: Any) -> Iterator[tuple[Segment, ...]]:
     yield from (segments for loop in ambiguous for segments in loop.failing(loop.bodies[:1], _ENDS[2:]))
 
 
+def matched(tree: Any, choice: int) -> str:
+    """Return a text that a parsed pattern may match, that of a number among several."""
+    return _PatternWalk(choice).text(list(tree), choice=choice)
+
+
 @dataclass(slots=True)
 class _PatternWalk:
     """A walk through a tree by one `choice` of texts; `groups` are those that numbered groups have matched so far."""

@@ -51,7 +51,10 @@ class SearchLimits:
 
 @dataclass(slots=True)
 class InputSearch:
-    """A search with its corpus; `advance` is told of each input, `words` are those of the program, `attacks` parts of inputs to try."""
+    """A search with its corpus; `advance` is told of each input, `words` are those of the program, `attacks` parts of inputs to try.
+
+    What is `derived` from grammars is tried ahead of what seeds suggest.
+    """
 
     oracle: Oracle
     limits: SearchLimits
@@ -59,6 +62,7 @@ class InputSearch:
     attacks: Sequence[tuple[Segment, ...]]
     advance: Callable[[str], None]
     least_ratio: float
+    derived: Sequence[InputFamily] = ()
     tried: int = 0
     mishaps: list[Mishap] = field(default_factory=list)
     corpus: Corpus = field(init=False)
@@ -108,11 +112,13 @@ class InputSearch:
     def _groups(self, seeds: Sequence[InputFamily], most: int) -> Iterator[list[InputFamily]]:
         """Yield what seeds suggest, each once, in groups that share a workload and its parameters; what has no text comes alone.
 
-        So do attacks, one after each group: what follows one of them in a text would be the end that it must not have.
+        So does what grammars derive, which nothing may follow, and so do attacks, one after each group: what follows one of them in a text
+        would be the end that it must not have.
         """
         seen: set[tuple[tuple[Segment, ...], int]] = set()
         groups: dict[str, list[InputFamily]] = defaultdict(list)
         attacks = self._attacking(seeds)
+        yield from ([family] for family in self.derived)
         for family in self._suggested(seeds):
             if (family.segments, family.most) in seen:
                 continue

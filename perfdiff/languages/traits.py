@@ -155,10 +155,15 @@ class Building:
 
 @dataclass(frozen=True, slots=True)
 class Forking:
-    """How a runtime is kept ready: `server` is a script for the `program`, a pattern of names, that forks for each run (see there)."""
+    """How a runtime is kept ready: `server` is a script for the `program`, a pattern of names, that forks for each run (see there).
+
+    Behind `caller`, words of a command that follow the program's, stands what is done with single functions: their calls are recorded, and
+    made alone (`benchmarks/alone.py` of Python's pack).
+    """
 
     program: re.Pattern[str]
     server: Path
+    caller: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,9 @@ class Sized:
 
 @dataclass(slots=True)
 class InputRuns:
-    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have; none has a setup.
+    """Tries inputs of workloads, `configs` by name, each in a file in `room` with the suffix that its seeds have.
+
+    A setup is run before each run, as what it leaves may hang on the input.
 
     `unread` is what the collector runs them with.
     """
@@ -217,7 +219,8 @@ class InputRuns:
     def _slots(self, sides: Sequence[Side], family: InputFamily, times: int, limit_s: float) -> list[Slot]:
         """Return runs of an input, which the collector knows from then on."""
         point, config = self._point(family, times)
-        config = replace(config, timeout_s=min(limit_s, config.timeout_s), exit_codes=_ANY_EXIT)
+        before = " && ".join(f"(\n{text}\n)" for text in (config.setup, config.prepare) if text)
+        config = replace(config, setup=None, prepare=before or None, timeout_s=min(limit_s, config.timeout_s), exit_codes=_ANY_EXIT)
         self.collector.workloads = {config.name: config}
         self.collector.inputs = InputFiles.seen(Path(), [config])
         return [Slot(Phase.PLACED, point, side, 0) for side in sides]

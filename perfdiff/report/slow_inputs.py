@@ -213,6 +213,8 @@ def _configuration(shown: SlowInput) -> Iterator[str]:
     yield "[[workload]]"
     yield f"name = {json.dumps(workload.name)}"
     yield f"command = {json.dumps(workload.command)}"
+    texts = {"setup": workload.setup, "prepare": workload.prepare, "check": workload.check}
+    yield from (f"{key} = {json.dumps(text)}" for key, text in texts.items() if text)
     if workload.inputs:
         yield f"inputs = {json.dumps(list(workload.inputs))}"
     if any(workload.exit_codes):

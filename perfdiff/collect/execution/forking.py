@@ -23,7 +23,8 @@ FOLDER = "PERFDIFF_PLACES"  # the variable that tells a run where to leave its c
 _OPTION = re.compile(r"-[bBdEIOqsSu]+")  # of an interpreter, without a value
 _START_S = 30.0  # that an interpreter takes to start, and to import what a program does
 _END_S = 5.0  # until a server tells of an end, and imports what the first run did
-_OPERATORS = frozenset("();<>|&`$*?[~#!{}")  # of the shell, all but one `< file`
+_OPERATORS = frozenset("();<>|&`$*?[~#!{}\\'\"")  # of the shell, all but one `< file`, and quotes that are none of these:
+_QUOTED = re.compile(r"""'[^']*'|"[^"$`\\]*\"""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,21 +38,26 @@ class RunEnd:
 
 @dataclass(frozen=True, slots=True)
 class ForkedProgram:
-    """A command that a server can make runs of: the words that start the server, those of the program, and a file to read."""
+    """A command that a server can make runs of: the words that start the server, those of the program, and a file to read.
+
+    `caller` are words that take the place of the server's script where calls of a function are recorded, or made alone.
+    """
 
     server: tuple[str, ...]
     words: tuple[str, ...]
     input: str
+    caller: tuple[str, ...]
 
 
 def program_of(command: Command) -> ForkedProgram | None:
     """Return what a server needs to know of a command, None where there is no server for it, or the shell has more to do."""
-    text, _, read = command.text.partition(" < ")
+    bare = _QUOTED.sub("", command.text)
+    text, _, read = command.text.rpartition(" < ") if " < " in bare else (command.text, "", "")
     try:
         words, files = shlex.split(text), shlex.split(read)
     except ValueError:
         return None
-    if not words or len(files) > 1 or not _OPERATORS.isdisjoint(text + read) or "\n" in command.text:
+    if not words or len(files) > 1 or not _OPERATORS.isdisjoint(bare.replace(" < ", " ", 1)) or "\n" in command.text:
         return None
     options = next((place for place, word in enumerate(words[1:]) if not _OPTION.fullmatch(word)), None)
     if options is None or (words[1 + options].startswith("-") and (words[1 + options] != "-m" or len(words) < options + 3)):
@@ -60,7 +66,7 @@ def program_of(command: Command) -> ForkedProgram | None:
         forking = traits.running.forking
         if forking is not None and forking.program.fullmatch(Path(words[0]).name):
             started = (*words[: 1 + options], str(forking.server))
-            return ForkedProgram(started, tuple(words[1 + options :]), *files or (os.devnull,))
+            return ForkedProgram(started, tuple(words[1 + options :]), next(iter(files), os.devnull), forking.caller)
     return None
 
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.config import DRIVER
 from perfdiff.languages.traits import (
     DRAFT,
     BuildCause,
@@ -105,5 +106,5 @@ TRAITS = Traits(
     building=Building(
         vague_causes=_VAGUE_CAUSES, holdings=_HOLDINGS, packages={"PIP_CACHE_DIR": ".cache/pip", "UV_CACHE_DIR": ".cache/uv"}
     ),
-    running=Running(forking=Forking(re.compile(r"python[\d.]*"), Path(__file__).parent / "scripts" / "fork_server.py")),
+    running=Running(forking=Forking(re.compile(r"python[\d.]*"), Path(__file__).parent / "scripts" / "fork_server.py", ("-m", DRIVER))),
 )

@@ -7,6 +7,7 @@ perfdiff can be imported. The current folder is that of the project.
     python -m perfdiff_benchmarks run KIND WHAT... NAME=VALUE... --calls N
     python -m perfdiff_benchmarks batch KIND WHAT N TEST...
     python -m perfdiff_benchmarks cache asv FOLDER BENCHMARK
+    python -m perfdiff_benchmarks record|again|call ...     (calls of one function, as `alone` has it)
 
 KIND is `asv` (WHAT: the folder of the suite, and a regular expression of names, or one benchmark), `pytest` (arguments, and `tests` or
 `benchmarks` where only these are meant; or one test), `unittest` (arguments, or one test), `pyperf` (scripts, "" for all, or one script

@@ -7,12 +7,18 @@ import sys
 from typing import Any
 
 # What a kind of benchmark needs is imported for this kind alone.
+ALONE = ("record", "again", "call")  # tasks of `alone`, which have no kind
 KINDS = {"asv": "asv", "callable": "functions", "pytest": "items", "pyperf": "scripts", "unittest": "cases"}
 
 
 def main(words: list[str]) -> int:
     """Carry out a task; return its exit code."""
     task, kind, *rest = words
+    if task in ALONE:
+        from . import alone
+
+        getattr(alone, task)(kind, *rest)
+        return 0
     if task == "list":
         from .watching import write_listing
 
