@@ -8,6 +8,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from perfdiff.languages.installed import installed
+
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
@@ -41,7 +43,6 @@ _BELOW = tuple(
     for folder in ("test", "tests", "src")
     for name in ("GNUmakefile", "makefile", "Makefile")
 )
-_PACKAGED = ("pyproject.toml", "setup.py", "setup.cfg", "composer.json", "pom.xml", "build.gradle", "build.gradle.kts", "build.xml")
 
 _COMPILED = (".c", ".cc", ".cpp", ".cxx", ".C")
 _OTHERS = ("vendor", "node_modules", ".git")  # folders of a tree that hold none of its own sources
@@ -53,7 +54,7 @@ def detect(tree: Path) -> BuildSystem | None:
 
     Makefiles in folders of tests and sources count where nothing at the top says how the project is built.
     """
-    is_packaged = any((tree / name).is_file() for name in _PACKAGED)
+    is_packaged = any((tree / name).is_file() for traits in installed() for name in traits.files.packaging)
     systems = KNOWN if is_packaged else (*KNOWN, *_BELOW)
     return next((system for system in systems if (tree / system.file).is_file()), None)
 

@@ -125,10 +125,11 @@ class Files:
 
     `kept_folders` are names of folders in which an interpreter keeps what it compiled, `byte_code` the suffix of what lies there, and
     `source_suffix` that of what it was compiled from. `outside` finds paths of files outside of trees that interpreters write for
-    themselves.
+    themselves. `packaging` are files at the top of a tree by which tools of the language build or install it.
     """
 
     sources: frozenset[str] = frozenset()
+    packaging: frozenset[str] = frozenset()
     kept_folders: frozenset[str] = frozenset()
     byte_code: str | None = None
     source_suffix: str = ""

@@ -12,10 +12,10 @@ from perfdiff.config import Suite, WorkloadConfig
 from perfdiff.languages import listing
 from perfdiff.languages.frameworks import Framework, Material
 from perfdiff.languages.java.suites.launchers import GIVEN
+from perfdiff.languages.java.traits import TRAITS
 
 _DEPTH = 3  # folders of modules within modules
 _MOST_FILES = 200  # build files that are read; a project of 200 modules names its libraries in one of the first
-_ROOTS = ("pom.xml", "build.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
 _BUILD_FILE = re.compile(r"pom\.xml|build\.xml|ivy\.xml|.*\.gradle(\.kts)?|.*\.versions\.toml")
 _NO_MODULES = frozenset(("src", "target", "build", "node_modules"))  # what they hold is no module of its own
 _LIBRARIES = ("lib", "libs", "jars")
@@ -78,7 +78,7 @@ FRAMEWORKS = (Jmh(), JUnit())
 
 def _names(project: Path, framework: re.Pattern[str]) -> bool:
     """Return whether a project that is built by Java's tools names a framework: in the files of its build, or by a library that it has."""
-    if not any((project / file).is_file() for file in _ROOTS):
+    if not any((project / file).is_file() for file in TRAITS.files.packaging):
         return False
     libraries = (path.name for folder in _LIBRARIES for path in (project / folder).glob("*.jar"))
     files = itertools.islice(_build_files(project), _MOST_FILES)

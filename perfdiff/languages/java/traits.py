@@ -53,7 +53,10 @@ TRAITS = Traits(
     # A basic block of bytecode is one of machine code once it is compiled; one that is interpreted takes ten times as long. Compilers
     # unroll loops, and do several steps with one instruction.
     prices={"bytecode_blocks": Price(usual_ns=1.0, dearest_ns=50.0, work_ns=0.1), "heap_bytes": Price(dearest_ns=1.0)},
-    files=Files(outside=re.compile(r"/hsperfdata_[^/]*/")),  # what each JVM tells others of itself
+    files=Files(
+        packaging=frozenset(("pom.xml", "build.xml", "build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")),
+        outside=re.compile(r"/hsperfdata_[^/]*/"),  # what each JVM tells others of itself
+    ),
     building=Building(
         tools=("mvn", "gradle", "ant"),
         variables=(*_OPTIONS, "MAVEN_OPTS", "GRADLE_OPTS", "ANT_OPTS"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from perfdiff.languages.traits import Building, Key, KeyKind, Price, Queries, Running, Traits, Wording, parsed
+from perfdiff.languages.traits import Building, Files, Key, KeyKind, Price, Queries, Running, Traits, Wording, parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ TRAITS = Traits(
     settings=PhpConfig,
     keys={"interpreter": Key(KeyKind.TEXT, 'a name or path, such as "php8.2"')},
     unbuilt="each revision runs as it lies",
+    files=Files(packaging=frozenset(("composer.json",))),
     wording=Wording(
         statuses=frozenset(("true", "false", "TRUE", "FALSE", "NULL")),
         itself=frozenset(("this",)),

@@ -102,7 +102,13 @@ TRAITS = Traits(
     # dearest of them, and up to twice as much on slower machines: what takes longer is work within it, on values of any size. One that only
     # assigns a constant took 6 ns, and new processors are about twice as fast.
     prices={"lines": Price(usual_ns=100.0, dearest_ns=300.0, work_ns=3.0)},
-    files=Files(sources=frozenset((".py",)), kept_folders=frozenset(("__pycache__",)), byte_code=".pyc", source_suffix=".py"),
+    files=Files(
+        sources=frozenset((".py",)),
+        packaging=frozenset(("pyproject.toml", "setup.py", "setup.cfg")),
+        kept_folders=frozenset(("__pycache__",)),
+        byte_code=".pyc",
+        source_suffix=".py",
+    ),
     building=Building(
         vague_causes=_VAGUE_CAUSES, holdings=_HOLDINGS, packages={"PIP_CACHE_DIR": ".cache/pip", "UV_CACHE_DIR": ".cache/uv"}
     ),
