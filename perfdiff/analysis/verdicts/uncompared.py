@@ -26,6 +26,7 @@ def _claimed(difference: ComparisonGap) -> Claim:
         UncomparedReason.INTERPRETER: claim("uncompared-interpreter", names=names),
         UncomparedReason.HOLDINGS: claim("uncompared-holdings", names=names),
         UncomparedReason.COMMANDS: claim("uncompared-commands", names=names),
+        UncomparedReason.STARTED: claim("uncompared-started", names=names),
         UncomparedReason.COMMIT: claim("uncompared-commit"),
         UncomparedReason.SUBMODULE: claim("uncompared-submodule", names=names),
         UncomparedReason.CHECKOUT: claim("uncompared-checkout", names=names),

@@ -173,6 +173,9 @@ WORDINGS: Mapping[str, Wording] = {
     "uncompared-commands": (
         "{names:few}, which users call, starts another function in head than in base, and no workload calls it: add one that does"
     ),
+    "uncompared-started": (
+        "base and head start the program with other options or limits in {names:few}, by which no workload starts it: add one that does"
+    ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
     "uncompared-checkout": (
         "runs ask for {names:few}, which your checkout has and neither revision: commit it, or have it laid into both trees by "
