@@ -14,7 +14,7 @@ import pytest
 from perfdiff import pipeline
 from perfdiff.analysis.findings import Verdict
 from perfdiff.languages.php import packages
-from perfdiff.languages.python import pins, projects
+from perfdiff.languages.python import distributions, pins, projects
 from perfdiff.languages.python.environments import ProjectEnvironment
 from perfdiff.languages.python.layout import Layout
 from perfdiff.progress import Silent
@@ -33,11 +33,32 @@ LISTED = "fast-keys[all]=={} ; python_version > '3' # why\nother>=1\n"
         ("Pipfile.lock", '{{"_meta": {{}}, "default": {{"fast-keys": {{"version": "{}"}}, "own": {{"editable": true}}}}}}'),
         ("requirements-bench.txt", LISTED),
         ("requirements.lock", LISTED),
+        ("environment.yml", "dependencies:\n  - python=3.11\n  - fast-keys={}=py_0\n  - pip:\n    - other>=1\n"),
     ],
 )
 def test_versions_are_read_from_each_kind_of_file(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text.format("1.2"))
-    assert pins.pinned(tmp_path / name) == {"fast-keys": {"1.2"}}
+    assert pins.pinned(tmp_path / name) == {"fast-keys": {"1.2"}} | ({"python": {"3.11"}} if name == "environment.yml" else {})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".python-version", "{}\n"),
+        (".tool-versions", "nodejs 20\npython {}\n"),
+        ("runtime.txt", "python-{}\n"),
+        ("environment.yaml", "dependencies:\n- python={}\n- numpy\n"),
+        ("Dockerfile", "FROM docker.io/library/python:{}-slim AS build\nRUN make\n"),
+    ],
+)
+def test_interpreters_are_read_from_each_kind_of_file(name: str, text: str, tmp_path: Path) -> None:
+    files = tmp_path / "base", tmp_path / "head"
+    for written, is_told in (("3.12", False), ("3.8", True)):
+        files[0].write_text(f"# kept\n{text.format('3.12')}" if name != ".python-version" else text.format("3.12"))
+        files[1].write_text(text.format(written))
+        assert pins.interpreters({name: files}) == ((name,) if is_told else ())
+    files[0].write_text("")
+    assert pins.interpreters({name: files}) == ()
 
 
 def test_several_versions_of_one_package_are_one_pin(tmp_path: Path) -> None:
@@ -194,6 +215,35 @@ version = "1"
 [tool.setuptools]
 packages = ["app"]
 """
+
+
+@pytest.mark.parametrize(
+    ("base", "head", "command", "is_told"),
+    [
+        ("app.cli:main", "app.cli:slow", "python -m app {n}", True),
+        ("app.cli:main", "app.cli:main", "python -m app {n}", False),
+        ("app.cli:main", "app.cli:slow", "app {n}", False),  # it is run, and timed
+        ("app.cli:main", "app.cli:slow", "app-old {n}", True),
+        ("app.cli:begin", "app.cli:slow", "python -m app {n}", False),  # head has renamed it
+        ("app:main", "app.cli:slow", "python -m app {n}", True),
+        ("app.old:main", "app.cli:main", "python -m app {n}", False),
+    ],
+)
+def test_commands_that_start_another_function_than_base_s_which_is_still_there(
+    base: str, head: str, command: str, is_told: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "src/app").mkdir(parents=True)
+    (tmp_path / "src/app/__init__.py").write_text("from app.cli import main, slow\n")
+    (tmp_path / "src/app/cli.py").write_text("def main():\n    pass\n\n\nslow = main\n")
+    for side, start in (("base", base), ("head", head)):
+        information = tmp_path / side / "app-1.dist-info"
+        information.mkdir(parents=True)
+        (information / "METADATA").write_text("Metadata-Version: 2.1\nName: app\nVersion: 1\n")
+        (information / "entry_points.txt").write_text(f"[console_scripts]\napp = {start}\n[app.plugins]\nfast = app:{side}\n")
+    offered = distributions.otherwise_started([tmp_path / "base"], [tmp_path / "head"], tmp_path, [command])
+    assert offered == (("app",) if is_told else ())
+
+
 PACKAGE = """
 import pathlib
 FILE = pathlib.Path(__file__).with_name("table.txt")
@@ -227,3 +277,19 @@ def test_an_interpreter_that_head_alone_asks_for_leaves_the_answer_open_unless_i
     found = pipeline.compare(by_whole_runs(first_two(tmp_path, (files, {".python-version": "3.12\n"}), variables)), Silent()).findings
     assert found.verdict is verdict, say(found.sentence)
     assert ("ask for other interpreters in `.python-version`" in say(found.sentence)) == (not settings)
+
+
+@pytest.mark.integration
+def test_a_command_of_users_that_starts_another_function_leaves_the_answer_open(tmp_path: Path) -> None:
+    toml = TOML.replace('python.requirements = ["fast-keys"]\n', "")
+    scripts = DATA + "[project.scripts]\napp = 'app:main'\n"
+    package = (
+        "def run(n):\n    print(sum(i % 7 for i in range(100 * n)))\n\ndef main():\n    run(9)\n\ndef twice():\n    main()\n    main()\n"
+    )
+    job = "import sys\nimport app\napp.run(int(sys.argv[1]))\n"
+    files = {"app/__init__.py": package, "job.py": job, "pyproject.toml": scripts, "perfdiff.toml": toml}
+    found = pipeline.compare(
+        by_whole_runs(first_two(tmp_path, (files, {"pyproject.toml": scripts.replace("main", "twice")}))), Silent()
+    ).findings
+    assert found.verdict is Verdict.INCONCLUSIVE, say(found.sentence)
+    assert "`app`, which users call, starts another function" in say(found.sentence)

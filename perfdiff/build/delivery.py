@@ -16,23 +16,26 @@ _LEAVING_OUT = {
     ".dockerignore": re.compile(r"(?P<kept>!)?\s*(?P<pattern>[^\s#!]\S*)"),
 }
 _ANCHORED = ".dockerignore"  # whose patterns begin at the top of the tree, with a slash in them or without
-_ASIDE = re.compile(r"tests?|testing|t|specs?|bench\w*|perf\w*|examples?|samples?|docs?|fuzz\w*", re.IGNORECASE)  # folders users do without
+_ASIDE = re.compile(
+    r"tests?|testing|t|specs?|bench\w*|perf\w*|examples?|samples?|docs?|fuzz\w*|\..+", re.IGNORECASE
+)  # folders users do without
 _CMAKE, _MESON = "cmake_install.cmake", "meson-info/intro-installed.json"
 _INSTALLS = re.compile(r'file\(INSTALL DESTINATION "([^"]*)"[^)]*?(?:RENAME "([^"]*)")?\s+FILES((?:\s+"[^"]*")+)')
 
 
-def otherwise_delivered(trees: Sequence[Path], met: Collection[str], commands: Sequence[str]) -> tuple[str, ...]:
+def otherwise_delivered(trees: Sequence[Path], met: Collection[str]) -> tuple[str, ...]:
     """Return the files by which users of head get less or other files than runs find in its tree, and users of base do not.
 
-    `met` are files of the revision that runs use. Those of tests and benchmarks, and those that `commands` name, are no part of a program.
+    `met` are files of the revision that runs use. Those of tests and benchmarks are no part of a program.
     """
-    used = [name for name in met if not any(map(_ASIDE.fullmatch, PurePosixPath(name).parts[:-1])) and not _is_named(name, commands)]
+    used = [name for name in met if not is_aside(name)]
     less = [file for file in _LEAVING_OUT if _left_out(trees[1], file, used) - _left_out(trees[0], file, used)]
     return (*less, *dict.fromkeys(_otherwise_installed(trees)))
 
 
-def _is_named(name: str, commands: Sequence[str]) -> bool:
-    return any(name in command for command in commands)
+def is_aside(name: str) -> bool:
+    """Return whether a file lies in a folder that users of the program do without, as those of tests and documents."""
+    return any(map(_ASIDE.fullmatch, PurePosixPath(name).parts[:-1]))
 
 
 def _left_out(tree: Path, file: str, names: Collection[str]) -> set[str]:

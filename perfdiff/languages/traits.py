@@ -173,6 +173,7 @@ class Running:
 
     `own_threads` is how names of threads begin by which the runtime compiles and collects garbage, as the kernel has them.
     `complaint` returns what the end of a failed run's standard error complains of, None where it knows nothing of it.
+    `options` matches what decides of speed where an interpreter is started or configured: `-Xint`, `opcache.enable = 0`.
     """
 
     variables: tuple[str, ...] = ()
@@ -180,6 +181,7 @@ class Running:
     own_threads: tuple[str, ...] = ()
     complaint: Callable[[str], Complaint | None] | None = None
     forking: Forking | None = None
+    options: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from perfdiff.analysis.policy import POLICY
 from perfdiff.build.decided import built_otherwise, decided
 from perfdiff.build.delivery import otherwise_delivered
+from perfdiff.build.starting import started_otherwise
 from perfdiff.collect.runs.schedule import Slot
 from perfdiff.errors import DiskFilledError, WorkloadError
 from perfdiff.languages import kept_files
@@ -22,7 +23,6 @@ from perfdiff.measuring.site import Site
 from perfdiff.measuring.unaltered import is_compiled, laid_out
 from perfdiff.records.schema import Phase, Point, Run, Side
 from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
-from perfdiff.revisions.pins import Pin
 
 _OF_GIT = ".git/"
 _PAIRS = 5  # of runs with a single call, of which head's must each take longer: by chance one of 32 do
@@ -54,8 +54,11 @@ def _differences(bench: Bench, site: Site, met: MetFiles, waiting: Sequence[Poin
     trees = [site.plain[side].tree for side in Side]
     if guessed_from and (files := decided(guessed_from, trees) or built_otherwise(trees, is_same_code=site.same_code)):
         yield ComparisonGap(UncomparedReason.BUILD, files)
-    if files := otherwise_delivered(trees, met.in_trees & _tracked(head), _commands(bench)):
+    unnamed = _of_no_command(bench)
+    if files := otherwise_delivered(trees, unnamed & met.in_trees):
         yield ComparisonGap(UncomparedReason.HOLDINGS, files)
+    if files := started_otherwise(trees, unnamed - met.in_trees):
+        yield ComparisonGap(UncomparedReason.STARTED, files)
     if site.failing:
         yield ComparisonGap(UncomparedReason.FAILING, site.failing)
     if met.is_ranked_otherwise:
@@ -66,12 +69,11 @@ def _differences(bench: Bench, site: Site, met: MetFiles, waiting: Sequence[Poin
         yield ComparisonGap(UncomparedReason.FIRST, slower)
 
 
-def _tracked(pin: Pin) -> frozenset[str]:
-    return frozenset(pin.repository.ask("ls-tree", "-r", "-z", "--name-only", pin.tree).output.split("\0"))
-
-
-def _commands(bench: Bench) -> list[str]:
-    return [command for workload in bench.request.config.workloads for command in workload.commands]
+def _of_no_command(bench: Bench) -> frozenset[str]:
+    """Return head's files but for those that commands of workloads name, as these are run as they are."""
+    head, commands = bench.pins.head, [command for workload in bench.request.config.workloads for command in workload.commands]
+    names = head.repository.ask("ls-tree", "-r", "-z", "--name-only", head.tree).output.split("\0")
+    return frozenset(name for name in names if not any(name in command for command in commands))
 
 
 def killed(incomplete: Sequence[Run], points: Sequence[Point]) -> tuple[ComparisonGap, ...]:

@@ -15,6 +15,8 @@ class UncomparedReason(StrEnum):
     LISTED = "listed"  # one side alone lists a package that sources import where there is any, and no runs have it
     INTERPRETER = "interpreter"  # base and head ask for other interpreters, and all runs have one
     HOLDINGS = "holdings"  # what users install holds other files than the tree, in which runs find all
+    COMMANDS = "commands"  # what users call starts another function, which no workload runs
+    STARTED = "started"  # what starts the program for users gives it other options or limits, and runs are started by the workload
     COMMIT = "commit"  # the files are the same, and so is the build, but runs look at the commit
     SUBMODULE = "submodule"  # changes within a submodule are in no commit
     CHECKOUT = "checkout"  # runs ask for files that the user's checkout has, and no revision

@@ -25,6 +25,8 @@ def _claimed(difference: ComparisonGap) -> Claim:
         UncomparedReason.LISTED: claim("uncompared-listed", names=names),
         UncomparedReason.INTERPRETER: claim("uncompared-interpreter", names=names),
         UncomparedReason.HOLDINGS: claim("uncompared-holdings", names=names),
+        UncomparedReason.COMMANDS: claim("uncompared-commands", names=names),
+        UncomparedReason.STARTED: claim("uncompared-started", names=names),
         UncomparedReason.COMMIT: claim("uncompared-commit"),
         UncomparedReason.SUBMODULE: claim("uncompared-submodule", names=names),
         UncomparedReason.CHECKOUT: claim("uncompared-checkout", names=names),

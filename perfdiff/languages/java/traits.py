@@ -64,5 +64,10 @@ TRAITS = Traits(
         causes=_CAUSES,
         holdings={"classes": parsed("parsed sources and classes of Java")},
     ),
-    running=Running(variables=_OPTIONS, own_threads=_OWN_THREADS, complaint=complaints.read),
+    running=Running(
+        variables=_OPTIONS,
+        own_threads=_OWN_THREADS,
+        complaint=complaints.read,
+        options=r"(?<![\w-])-X[\w:+-][^\s\"',\]]*|-javaagent:\S+",
+    ),
 )

@@ -51,5 +51,9 @@ TRAITS = Traits(
         holdings={"scripts": parsed("parsed sources of PHP")},
         packages={"COMPOSER_CACHE_DIR": ".cache/composer"},
     ),
-    running=Running(variables=("PHPRC", "PHP_INI_SCAN_DIR", "USE_ZEND_ALLOC"), absent_file="Could not open input file: "),
+    running=Running(
+        variables=("PHPRC", "PHP_INI_SCAN_DIR", "USE_ZEND_ALLOC"),
+        absent_file="Could not open input file: ",
+        options=r"\b(?:opcache|zend|pcre|xdebug|realpath_cache)[._][\w.]+\]?\s*=\s*\S+|\bpm(?:\.max_children)?\s*=\s*\w+",
+    ),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import re
 import urllib.parse
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -96,6 +97,38 @@ def lies_in(folder: Path, tree: Path) -> bool:
     """Return whether a distribution in a folder of packages is imported from a tree as it lies there (editable)."""
     sources = filter(None, map(_source, _all([folder])))
     return any(is_editable and place.is_relative_to(tree) for place, is_editable in sources)
+
+
+def otherwise_started(base: Iterable[Path], head: Iterable[Path], tree: Path, commands: Sequence[str]) -> tuple[str, ...]:
+    """Return the commands that an installation offers whose code in head is another function than base's, which head still has.
+
+    `base` and `head` are folders of packages. What `commands` of workloads run themselves is compared.
+    """
+    offered = [_commands(folders) for folders in (base, head)]
+    moved = [name for name, start in offered[1].items() if offered[0].get(name, start) != start and _is_there(offered[0][name], tree)]
+    return tuple(
+        name for name in moved if not any(re.search(rf"(?<![\w-])(?<!-m ){re.escape(name)}(?![\w./-])", text) for text in commands)
+    )
+
+
+def _commands(folders: Iterable[Path]) -> dict[str, str]:
+    """Return what starts each command, as `package.module:function`."""
+    return {
+        entry.name: entry.value
+        for distribution in _all(folders)
+        for entry in distribution.entry_points
+        if entry.group in ("console_scripts", "gui_scripts")
+    }
+
+
+def _is_there(start: str, tree: Path) -> bool:
+    """Return whether a tree has a module that defines the function, or imports it, by which a command started."""
+    module, _, function = start.partition(":")
+    defined = re.compile(
+        rf"^(?:(?:async )?def {re.escape(function)}\b|{re.escape(function)}\s*=|(?:from|import)\b.*\b{re.escape(function)}\b)", re.MULTILINE
+    )
+    places = (tree / root / f"{module.replace('.', '/')}{end}" for root in ("", "src", "lib") for end in (".py", "/__init__.py"))
+    return any(defined.search(place.read_text(errors="replace")) for place in places if place.is_file())
 
 
 def _all(folders: Iterable[Path]) -> Iterable[importlib.metadata.Distribution]:

@@ -37,7 +37,6 @@ from perfdiff.records.uncompared import ComparisonGap, UncomparedReason
 
 # Empty is as if unset. Whether runs leave byte code, and where, is the program's matter, not that of the shell that perfdiff is called in.
 _LEAVING = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": ""}
-_PINNING = (".python-version",)  # which interpreter pyenv, uv and others take
 _DRIVER = Path(__file__).parent / "benchmarks"
 _MONITORED = (3, 12)  # the first version whose own monitoring the probes use; in older ones they are an evaluator of frames
 # About twice what `scripts/bench python_probe` measures in a loop of its own, as it is in programs (docs/studies/probes.md).
@@ -119,7 +118,10 @@ class Python(Language):
         names = {
             UncomparedReason.PINS: pins.unfollowed(differing, both, met),
             UncomparedReason.LISTED: absent.listed_otherwise(regular(differing), sources, trees, folders),
-            UncomparedReason.INTERPRETER: tuple(name for name in _PINNING if name in differing and is_usual),
+            UncomparedReason.INTERPRETER: pins.interpreters(regular(differing)) if is_usual else (),
+            UncomparedReason.COMMANDS: distributions.otherwise_started(
+                both[0].folders, both[1].folders, head.tree, self.workplace.commands
+            ),
             UncomparedReason.HOLDINGS: projects.otherwise_installed(differing) if is_in_tree else (),
         }
         return tuple(ComparisonGap(why, files) for why, files in names.items() if files)

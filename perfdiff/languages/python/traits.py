@@ -112,5 +112,8 @@ TRAITS = Traits(
     building=Building(
         vague_causes=_VAGUE_CAUSES, holdings=_HOLDINGS, packages={"PIP_CACHE_DIR": ".cache/pip", "UV_CACHE_DIR": ".cache/uv"}
     ),
-    running=Running(forking=Forking(re.compile(r"python[\d.]*"), Path(__file__).parent / "scripts" / "fork_server.py", ("-m", DRIVER))),
+    running=Running(
+        forking=Forking(re.compile(r"python[\d.]*"), Path(__file__).parent / "scripts" / "fork_server.py", ("-m", DRIVER)),
+        options=r"\bpython[\d.]*\s+-O+\b|(?<![\w-])-X[\s\"',]+\w[\w=]*|\bPYTHON[A-Z]{3,}\s*[=:]\s*\S+",
+    ),
 )

@@ -170,6 +170,12 @@ WORDINGS: Mapping[str, Wording] = {
         "base and head say otherwise in {names:few} which files users get, and runs find all that lie in the tree: `editable = false`, "
         "or a `[build] command` that installs or unpacks it, has them run what users do"
     ),
+    "uncompared-commands": (
+        "{names:few}, which users call, starts another function in head than in base, and no workload calls it: add one that does"
+    ),
+    "uncompared-started": (
+        "base and head start the program with other options or limits in {names:few}, by which no workload starts it: add one that does"
+    ),
     "uncompared-commit": "base and head hold the same files, and runs ask git for their commit, for which there is one build",
     "uncompared-checkout": (
         "runs ask for {names:few}, which your checkout has and neither revision: commit it, or have it laid into both trees by "
