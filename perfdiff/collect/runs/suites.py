@@ -328,10 +328,17 @@ def _failures(listings: Mapping[Side, SuiteListing]) -> list[str]:
     for side, listing in listings.items():
         for name, why in listing.failures.items():
             sides_by_failure.setdefault((name, why), []).append(side)
-    alike: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for (name, why), sides in sides_by_failure.items():
-        alike.setdefault(("" if len(sides) == len(listings) else f" in {sides[0]}", why), []).append(name)
-    return [f"{units.listed(names, _SHOWN_ALIKE)}{where} ({why})" for (where, why), names in alike.items()]
+        where = "" if len(sides) == len(listings) else f" in {sides[0]}"
+        alike.setdefault((where, _without_its_own(name, why)), []).append((name, why))
+    return [f"{units.listed([name for name, _ in failed], _SHOWN_ALIKE)}{where} ({failed[0][1]})" for (where, _), failed in alike.items()]
+
+
+def _without_its_own(name: str, why: str) -> str:
+    """Return a reason without what is of one case alone: its name, whole or behind its class or file, and numbers."""
+    case = name.split(" ", maxsplit=1)[0]
+    return _NUMBERS.sub("", why.replace(case, "").replace(case.rpartition("::")[2] or case, ""))
 
 
 def _failing_alone(base: SuiteListing, head: SuiteListing) -> tuple[str, ...]:
