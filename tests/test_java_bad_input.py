@@ -141,6 +141,14 @@ def test_what_processes_note_is_told_in_words(tmp_path: Path) -> None:
     assert remarks.read(tmp_path).notes[0].text.startswith("Worker was loaded with other bytes")
 
 
+def test_a_driver_of_ours_is_no_code_that_lies_elsewhere(tmp_path: Path) -> None:
+    drivers = Path(remarks.__file__).parents[2] / "languages/php/suites/drivers"
+    (tmp_path / "1.remarks").write_text(f"elsewhere\t{drivers}/phpunit.php\tphpunit.php\nelsewhere\t/lib/shop.php\tshop.php\n")
+    said = remarks.read(tmp_path)
+    assert [note.text.split(" is not")[0] for note in said.notes] == ["what is imported from /lib/shop.php"]
+    assert said.misplaced == {"shop.php": "/lib/shop.php"}
+
+
 def test_classes_of_modules_are_probed(tmp_path: Path) -> None:
     files = {
         "module-info.java": "module app { }",

@@ -508,6 +508,13 @@ def test_what_fails_alike_is_told_together(tmp_path: Path) -> None:
     assert expanded(tmp_path, base, head)[1] == [f"of suite, what fails when it is tried is left out: {said}"]
 
 
+def test_what_fails_alike_but_for_its_name_and_numbers_is_told_together(tmp_path: Path) -> None:
+    failures = {f"Test::{case}": f"Test::{case}() takes {number} arguments" for number, case in enumerate(("first", "second", "third"))}
+    sides = [listing({"a": {(1,): 0.001}}, failures) for _ in range(2)]
+    said = "Test::first, Test::second and 1 more (Test::first() takes 0 arguments)"
+    assert expanded(tmp_path, *sides)[1] == [f"of suite, what fails when it is tried is left out: {said}"]
+
+
 def test_lines_are_counted_in_one_call(tmp_path: Path) -> None:
     (only,), _ = expanded(tmp_path, listing({"a": {(1,): 1e-6}}), listing({"a": {(1,): 1e-6}}), once=True)
     assert only.command == "run a {n} --calls 1"

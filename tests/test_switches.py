@@ -22,6 +22,7 @@ from perfdiff.measuring import guesses
 from perfdiff.measuring.bench import Bench
 from perfdiff.measuring.guesses import EarlyRuns, prepared
 from perfdiff.measuring.site import Site
+from perfdiff.measuring.unaltered import has_changed
 from perfdiff.progress import Progress, Silent, Stopwatch
 from perfdiff.revisions.pins import resolve
 from perfdiff.revisions.repository import find_repository
@@ -216,6 +217,24 @@ def test_what_gives_nothing_to_run_is_built_again_before_functions_are_found_whe
     bench, _ = ready(tmp_path, MAKE, Deadline(120.0), progress)
     assert [workload.name for workload in bench.request.config.workloads] == ["make check"]
     assert progress.order.index("finding functions") > progress.order.index("comparing whole runs of all cases")
+
+
+MACROS = {
+    "src/shop.h": "#define STEP(i) (i % 7)\n#define EACH(i) STEP(i)\n",
+    "tests/test_each.c": '#include "shop.h"\n'
+    "int main(void) { int sum = 0; for (int i = 0; i < 30000000; i++) sum += EACH(i); return sum == 1; }\n",
+    "tests/test_none.c": "int main(void) { return 0; }\n",
+    "tests/Makefile": "CFLAGS = -I../src\nall: test_each test_none\n",
+}
+
+
+@integration
+@needs_make
+def test_what_macros_of_a_library_make_in_its_tests_is_what_cases_are_to_reach(tmp_path: Path) -> None:
+    bench, site = ready(tmp_path, MACROS)
+    assert [workload.name for workload in bench.request.config.workloads] == ["tests/test_each"]
+    assert site.notes[-1].text.startswith("1 of 2 cases of programs by themselves reaches the change; what is run: tests/test_each")
+    assert has_changed(site)
 
 
 @integration

@@ -42,11 +42,11 @@ Calls = Mapping[int, float]  # in a run, by function
 def sought(subjects: Subjects, exclude: Sequence[str]) -> frozenset[int]:
     """Return the functions that a case has to call to tell of the change: what changed, or the nearest callers of what has no probe.
 
-    Functions of tests are what runs, not what is measured; and what runs as a part of the program is loaded, all cases do, which tells none
-    from the others.
+    Functions of tests are what runs, not what is measured, but for what macros make of them where nothing else changed; and what runs as a
+    part of the program is loaded, all cases do, which tells none from the others.
     """
-    shown = {id_: subjects.pairs[id_].shown for id_ in subjects.suspects}
-    changed = {id_ for id_, definition in shown.items() if not (definition.loads or is_of_tests(definition.file))}
+    suspects = {id_: subjects.pairs[id_] for id_ in subjects.suspects if not subjects.pairs[id_].shown.loads}
+    changed = {id_ for id_, pair in suspects.items() if not is_of_tests(pair.shown.file)} or {*filter(subjects.expands, suspects)}
     unprobed = subjects.unprobed(exclude)
     above = itertools.chain.from_iterable(unprobed[id_] for id_ in changed & unprobed.keys())
     return frozenset((changed - unprobed.keys()) | set(above))

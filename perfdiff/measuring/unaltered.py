@@ -80,8 +80,9 @@ def is_compiled(path: Path) -> bool:
 
 
 def has_changed(site: Site) -> bool:
-    """Return whether a function changed that workloads may call, those of tests apart."""
-    return any(pair.change.is_suspect and not is_of_tests(pair.shown.file) for pair in site.subjects.pairs.values())
+    """Return whether a function changed that workloads may call, those of tests apart, but for what macros of a library make of them."""
+    subjects = site.subjects
+    return any(not is_of_tests(subjects.pairs[id_].shown.file) or subjects.expands(id_) for id_ in subjects.suspects)
 
 
 def may_be_watched(bench: Bench) -> bool:

@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from perfdiff.collect.choosing.calling import callers, nearest
 from perfdiff.collect.choosing.survey import Fold, ProbeChoice
 from perfdiff.languages.protocol import CodeComparison, Counterpart, FunctionDefinition, Probe
-from perfdiff.records.differences import Entity, SkipKind, SkippedFunction, function_entity, other_reason
+from perfdiff.records.differences import Entity, EntityKind, SkipKind, SkippedFunction, function_entity, other_reason
 from perfdiff.records.function_names import is_named, readings
 from perfdiff.records.schema import Change, FunctionInfo, Side, Source
 from perfdiff.records.testfiles import sources_first
@@ -74,6 +74,10 @@ class Subjects:
     def suspects(self) -> frozenset[int]:
         """Return the functions that changed, or depend on what did."""
         return frozenset(id_ for id_, pair in self.pairs.items() if pair.change.is_suspect)
+
+    def expands(self, id_: int) -> bool:
+        """Return whether a function depends on a macro that changed."""
+        return any(culprit.kind is EntityKind.MACRO for culprit in self.pairs[id_].culprits)
 
     def probeable(self, exclude: Sequence[str]) -> dict[int, Counterpart]:
         """Return the pairs that can carry probes on every side where they exist, without those in excluded paths."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from perfdiff.records.schema import Note
 
 FILES = "*.remarks"  # a line each: a word, a tab, a text; behind "elsewhere" and its path another tab, and the file of the tree
+_OWN = f"{Path(__file__).parents[2]}/"
 MOST_BYTES = 65_536  # of a file that is read: processes tell little, and anybody may write there
 _KNOWN = {
     "elsewhere": Note(
@@ -54,6 +55,8 @@ def read(folder: Path) -> ProcessRemarks:
             lines = file.read(MOST_BYTES).decode(errors="replace").splitlines()
         for word, _, rest in (line.partition("\t") for line in lines):
             text, _, file_of_tree = rest.partition("\t")
+            if text.startswith(_OWN):  # a driver of ours, which has the name of a file of the project's
+                continue
             if note := _KNOWN.get(word):
                 notes.append(replace(note, text=note.text.format(text=text)))
             if word == "elsewhere" and file_of_tree:

@@ -7,6 +7,7 @@ benchmark once, so that one that fails in a revision is left out, and its time t
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import re
@@ -35,6 +36,7 @@ _NO_POINT = -1
 _NUMBERS = re.compile(r"[0-9]+|0x[0-9a-f]+")  # in reasons: how long something took, a process, an address
 _SHOWN = 5  # names in a note
 _SHOWN_ALIKE = 2  # of those that fail for the same reason
+_TELLING = 4  # characters of a name that stands in a reason: shorter ones are parts of words
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,10 +330,18 @@ def _failures(listings: Mapping[Side, SuiteListing]) -> list[str]:
     for side, listing in listings.items():
         for name, why in listing.failures.items():
             sides_by_failure.setdefault((name, why), []).append(side)
-    alike: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for (name, why), sides in sides_by_failure.items():
-        alike.setdefault(("" if len(sides) == len(listings) else f" in {sides[0]}", why), []).append(name)
-    return [f"{units.listed(names, _SHOWN_ALIKE)}{where} ({why})" for (where, why), names in alike.items()]
+        where = "" if len(sides) == len(listings) else f" in {sides[0]}"
+        alike.setdefault((where, _without_its_own(name, why)), []).append((name, why))
+    return [f"{units.listed([name for name, _ in failed], _SHOWN_ALIKE)}{where} ({failed[0][1]})" for (where, _), failed in alike.items()]
+
+
+def _without_its_own(name: str, why: str) -> str:
+    """Return a reason without what is of one case alone: its name, whole or behind its class or file, and numbers."""
+    case = name.split(" ", maxsplit=1)[0]
+    own = [text for text in (case, case.rpartition("::")[2]) if len(text) >= _TELLING]
+    return _NUMBERS.sub("", functools.reduce(lambda rest, text: rest.replace(text, ""), own, why))
 
 
 def _failing_alone(base: SuiteListing, head: SuiteListing) -> tuple[str, ...]:
