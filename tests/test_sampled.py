@@ -125,7 +125,7 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, content: bytes, says: str) 
 @pytest.mark.parametrize(
     ("perf", "expected"),
     [
-        (f"#!/bin/sh\ncat <<'END'\n{PERF}END\n", {"partition": 500000.0, "[unknown in libc.so.6]": 250000.0}),
+        (f"#!/bin/sh\nhead -c 200000 /dev/zero >&2\ncat <<'END'\n{PERF}END\n", {"partition": 500000.0, "[unknown in libc.so.6]": 250000.0}),
         ("#!/bin/sh\necho 'failed to process type: 0' >&2\nexit 234\n", "exited 234: failed to process type: 0"),
         (None, "perf script -i profile"),
     ],
@@ -136,7 +136,7 @@ def test_what_perf_writes_is_read_by_perf(
 ) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()
-    for name in ("env", "cat"):
+    for name in ("env", "cat", "head"):
         (programs / name).symlink_to(f"/usr/bin/{name}")
     if perf is not None:
         (programs / "perf").write_text(perf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 from pathlib import Path
 
 from perfdiff.errors import UsageError
@@ -18,20 +19,20 @@ _NOT_FOUND = 127  # by env(1)
 
 def text_of(path: Path, largest_bytes: int) -> str:
     """Return the samples of a file as text; raise UsageError without `perf`, ValueError where it does not read the file."""
-    with subprocess.Popen(
-        [*_COMMAND, str(path.absolute())], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
-        assert process.stdout is not None, "it goes to a pipe"
-        assert process.stderr is not None, "it goes to a pipe"
-        text = process.stdout.read(largest_bytes + 1)
-        if len(text) > largest_bytes:
-            process.kill()
-            raise BoundError(f"its text has more than {largest_bytes:,} bytes")
-        complaint = process.stderr.read(_SHOWN).decode(errors="replace").strip()
+    with tempfile.TemporaryFile() as complaints:  # of any length, while the text is read
+        command = [*_COMMAND, str(path.absolute())]
+        with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=complaints) as process:
+            assert process.stdout is not None, "it goes to a pipe"
+            text = process.stdout.read(largest_bytes + 1)
+            if len(text) > largest_bytes:
+                process.kill()
+                raise BoundError(f"its text has more than {largest_bytes:,} bytes")
+        complaints.seek(0)
+        complaint = complaints.read(_SHOWN).decode(errors="replace").strip()
     if process.returncode == _NOT_FOUND:
-        command = f"perf script -i {path.name} > {path.stem}.txt"
+        by_hand = f"perf script -i {path.name} > {path.stem}.txt"
         raise UsageError(
-            f"'{path}' is what `perf record` writes, and `perf` is not installed here; make a text of it where it is: `{command}`",
+            f"'{path}' is what `perf record` writes, and `perf` is not installed here; make a text of it where it is: `{by_hand}`",
             slug="profile-binary",
         )
     if process.returncode:
