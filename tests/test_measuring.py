@@ -122,6 +122,8 @@ def test_what_was_measured_is_measured_anew_only_where_something_that_it_depends
     tolerant = tuple(replace(workload, min_effect=0.1) for workload in asked.config.workloads)
     judged_otherwise = replace(asked, config=replace(asked.config, workloads=tolerant))
     assert pipeline.experiment_key(judged_otherwise, _pins(asked)) == pipeline.experiment_key(asked, _pins(asked))
+    of_memory = replace(asked, config=replace(asked.config, compare=replace(asked.config.compare, memory=0.1)))
+    assert pipeline.experiment_key(of_memory, _pins(asked)) != pipeline.experiment_key(asked, _pins(asked))
 
     assert found.experiment is not None
     samples.save(tmp_path / "saved", RecordedExperiment(found.experiment, found.samples, found.counts))

@@ -14,11 +14,12 @@ from types import SimpleNamespace
 
 import pytest
 
+import python_programs
 from perfdiff.build.failures import read_failure
-from perfdiff.config import BuildConfig, Config
+from perfdiff.config import BuildConfig, CompareConfig, Config
 from perfdiff.errors import BuildError, StoreError
 from perfdiff.languages.dependencies import changes, keep
-from perfdiff.languages.protocol import Surroundings
+from perfdiff.languages.protocol import Probe, Surroundings
 from perfdiff.languages.python import backends, environments, installing, packages
 from perfdiff.languages.python.environments import Environments, ProjectEnvironment
 from perfdiff.languages.python.layout import Layout
@@ -26,7 +27,7 @@ from perfdiff.languages.python.pack import Python
 from perfdiff.languages.python.projects import Project
 from perfdiff.languages.python.requirements import Requirements
 from perfdiff.languages.python.traits import PythonConfig
-from perfdiff.records.schema import Note
+from perfdiff.records.schema import Note, Phase
 
 BASE = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")  # of the interpreter that runs the tests
 SECOND_S = 1.0  # of CPU time, by far enough for a revision whose packages are there: 0.3 s were measured
@@ -518,3 +519,20 @@ def test_what_a_back_end_installs_is_alike_but_for_where_it_lies(ground: Ground)
     base, same = (ground.revision(name, files).beside for name in ("base", "same"))
     head = ground.revision("head", {**files, "back.py": BACKEND.replace("Version: 3", "Version: 3\nSummary: more")}).beside
     assert [environments.are_alike(base, other) for other in (same, head)] == [True, False]
+
+
+@pytest.mark.parametrize(("memory", "slowdown"), [(None, 4.0), (0.1, 12.0)])
+def test_memory_is_followed_to_the_end_where_it_is_asked_after(
+    memory: float | None, slowdown: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config(BuildConfig("true"), (), compare=CompareConfig(memory=memory))
+    pack = Python(config, Surroundings(tmp_path, tmp_path, {"PATH": ""}))
+    keep(tmp_path / "environment.json", ProjectEnvironment(tmp_path, Layout(tmp_path, tmp_path), None, (), "3.11.7", {}))
+    monkeypatch.setattr("perfdiff.languages.python.extension.build_counting", lambda *_: tmp_path / "module")
+    monkeypatch.setattr("perfdiff.languages.c.runtime_library.below", lambda *_: tmp_path)
+    monkeypatch.setattr(pack, "_places", lambda *_: None)
+    (tmp_path / "main.py").write_text("def f(): pass\n")
+    function = python_programs.definition(tmp_path, "main.py", "f", ())
+    built = SimpleNamespace(beside=tmp_path, tree=tmp_path, commands=())
+    variables = pack.attach(Phase.COUNTED, built, [Probe(1, function, (), ())], tmp_path)
+    assert (variables.get("PERFDIFF_LASTING"), pack.slowdown) == (memory and "1", slowdown)

@@ -109,7 +109,6 @@ def test_what_is_no_profile_is_left_to_others(tmp_path: Path, text: str) -> None
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"PERFILE2\0\0", "perf script -i profile"),
         (b"main;a 3 4\nmain;b 1 2\n", "two numbers"),
         (gzip.compress(b"\x0a\xff", mtime=0), "damaged"),
         (gzip.compress(b"", mtime=0), "damaged"),
@@ -121,6 +120,33 @@ def test_what_is_no_profile_is_left_to_others(tmp_path: Path, text: str) -> None
 def test_what_cannot_be_read_is_told(tmp_path: Path, content: bytes, says: str) -> None:
     with pytest.raises((UsageError, RecordingError), match=says):
         read(tmp_path, content)
+
+
+@pytest.mark.parametrize(
+    ("perf", "expected"),
+    [
+        (f"#!/bin/sh\nhead -c 200000 /dev/zero >&2\ncat <<'END'\n{PERF}END\n", {"partition": 500000.0, "[unknown in libc.so.6]": 250000.0}),
+        ("#!/bin/sh\necho 'failed to process type: 0' >&2\nexit 234\n", "exited 234: failed to process type: 0"),
+        (None, "perf script -i profile"),
+    ],
+    ids=["read", "refused", "no perf"],
+)
+def test_what_perf_writes_is_read_by_perf(
+    perf: str | None, expected: dict[str, float] | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("env", "cat", "head"):
+        (programs / name).symlink_to(f"/usr/bin/{name}")
+    if perf is not None:
+        (programs / "perf").write_text(perf)
+        (programs / "perf").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs))
+    if isinstance(expected, str):
+        with pytest.raises((UsageError, RecordingError), match=expected):
+            read(tmp_path, b"PERFILE2\0\0")
+    else:
+        assert read(tmp_path, b"PERFILE2\0\0").own == expected
 
 
 @pytest.mark.parametrize("line", ["x{}", "a 1 1.1: cpu-clock:\n 12 a{}b"], ids=["sample", "frame"])

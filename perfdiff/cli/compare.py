@@ -31,8 +31,8 @@ Samples are an experiment's folder or URL, as `perfdiff … --save FOLDER` write
 Of an experiment with two sides, BASE_SAMPLES uses base and HEAD_SAMPLES head.
 
 Results of other tools are files of Google Benchmark, pytest-benchmark, asv, hyperfine, JMH (JSON), phpbench (XML dump) or Go (text), one
-a side, or a folder of them with a file for each session. Profiles by sampling are folded stacks, text of `perf script`, pprof or
-speedscope, one a side, or a folder of them with a file for each run: which functions take more beside the others, in any language.
+a side, or a folder of them with a file for each session. Profiles by sampling are folded stacks, `perf.data`, text of `perf script`, pprof
+or speedscope, one a side, or a folder of them with a file for each run: which functions take more beside the others, in any language.
 
 Or give folders with parts that `perfdiff record` wrote on any number of hosts; --base and --head say which revision is which.
 

@@ -8,19 +8,15 @@ from perfdiff.errors import RecordingError, UsageError
 from perfdiff.records import bounds
 from perfdiff.records.results.experiment import MOST_FILES
 from perfdiff.records.results.reading import listed_files
-from perfdiff.records.sampled import folded, perfscript, pprof, speedscope
+from perfdiff.records.sampled import folded, perfdata, perfscript, pprof, speedscope
 from perfdiff.records.sampled.samples import FunctionSamples
 
 LARGEST_BYTES = 1_000_000_000
 _SNIFFED_BYTES = 65_536
-_PERF_DATA = b"PERFILE2"
 
 
 def holds_profiles(path: Path) -> bool:
-    """Return whether a path is a profile, or a folder of nothing but such, by how files begin.
-
-    Raise UsageError for the file that `perf record` writes, which its own program has to make a text of.
-    """
+    """Return whether a path is a profile, or a folder of nothing but such, by how files begin."""
     files = listed_files(path) if path.is_dir() else [path] if path.is_file() else []
     return bool(files) and all(map(_begins_as_one, files))
 
@@ -39,7 +35,12 @@ def read_side(path: Path) -> list[FunctionSamples]:
 def _read(path: Path) -> FunctionSamples:
     try:
         content = bounds.content(path, LARGEST_BYTES)
-        profile = pprof.read(content) if content.startswith(pprof.MAGIC) else _of_text(content.decode(errors="replace"))
+        if content.startswith(pprof.MAGIC):
+            profile: FunctionSamples | None = pprof.read(content)
+        elif content.startswith(perfdata.MAGIC):
+            profile = perfscript.read(perfdata.text_of(path, LARGEST_BYTES))
+        else:
+            profile = _of_text(content.decode(errors="replace"))
     except OSError as error:
         raise RecordingError(f"'{path}' cannot be read: {error.strerror}", slug="results-damaged") from error
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -58,10 +59,7 @@ def _of_text(text: str) -> FunctionSamples | None:
 def _begins_as_one(path: Path) -> bool:
     with path.open("rb") as file:
         start = file.read(_SNIFFED_BYTES)
-    if start.startswith(_PERF_DATA):
-        command = f"perf script -i {path.name} > {path.stem}.txt"
-        raise UsageError(f"'{path}' is what `perf record` writes; make a text of it: `{command}`, and give that", slug="profile-binary")
-    if start.startswith(pprof.MAGIC):
+    if start.startswith((perfdata.MAGIC, pprof.MAGIC)):
         return True
     text = start.decode(errors="replace")
     if text.lstrip("\ufeff \t\r\n").startswith("{"):
