@@ -90,7 +90,13 @@ def test_calls_are_recorded_with_all_their_arguments_and_made_again_with_another
         [["[[", 7, 1], {"letter": "[", "more": {"bytes": "\xff"}}],
     ]
     (program / "other").write_bytes(b"[[[\xff")
-    for place, given, code in (("0", "other", 0), ("1", "900", 0), ("letter", "other", 0), ("1", "other", 1)):
+    for place, given, code in (
+        ("0/0", "other", 0),
+        ("0/1", "9", 0),
+        ("1/letter", "other", 0),
+        ("1/more/bytes", "other", 0),
+        ("0/1", "x", 1),
+    ):
         ran = driven(program, "call", ".", "names:depth", calls[0], place, given)
         assert ran.returncode == code, ran.stderr
 
@@ -98,7 +104,7 @@ def test_calls_are_recorded_with_all_their_arguments_and_made_again_with_another
 def test_functions_of_the_program_itself_and_generators_are_called_alone(program: Path) -> None:
     told = recording(program, "read.py", "bare")
     assert (told["target"], len(told["calls"])) == ("read.py:bare", 2)
-    ran = driven(program, "call", ".", "read.py:bare", told["calls"][0], "0", "a.txt")
+    ran = driven(program, "call", ".", "read.py:bare", told["calls"][0], "0/0", "a.txt")
     assert (ran.returncode, ran.stdout) == (0, ""), "its main is not run"
     assert len(recording(program, "names.py", "parts")["calls"]) == 2
 
@@ -126,6 +132,28 @@ def test_plain_values_are_written_as_they_are_and_no_others() -> None:
     for value in (object(), type("Text", (str,), {})("a"), lambda: 0, 1j):
         with pytest.raises(alone.NotAloneError):
             alone.encoded([value])
+
+
+def test_texts_within_arguments_have_places_and_lists_are_lines(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    call = json.dumps([[["a", {"tuple": [1, "long"]}], True], {"data": {"bytes": "\xff"}, "none": None}])
+    places = {place: value for _, place, value in lonecalls._places([call])}
+    assert places == {
+        "0/0": ["a", {"tuple": [1, "long"]}],
+        "1/data/bytes": "\xff",
+        "0/0/0": "a",
+        "0/0/1": {"tuple": [1, "long"]},
+        "0/0/1/tuple": [1, "long"],
+        "0/0/1/tuple/1": "long",
+    }
+    assert lonecalls._family("f", "0/0", places["0/0"]).content(1) == b'"a"\n{"tuple": [1, "long"]}\n'
+    assert lonecalls._family("f", "1/data/bytes", "\xff").content(1) == b"\xff"
+    (tmp_path / "shown.py").write_text("def show(values, flag, **others): print(values)\n")
+    (tmp_path / "lines").write_text('"b"\n3\n')
+    alone.call(str(tmp_path), "shown:show", call, "0/0", str(tmp_path / "lines"))
+    assert capfd.readouterr().out == "['b', 3]\n"
 
 
 def test_a_function_is_found_by_the_end_of_its_name_among_the_lines_of_both_sides() -> None:

@@ -28,6 +28,7 @@ from perfdiff.records.places import Place
 
 _MOST_POINTS = 8  # of a workload, at which calls are recorded
 _MOST_CALLS, _ENOUGH_CALLS = 8, 50  # that others are made from, of all sizes, and of which these are taken
+_MOST_PLACES = 6  # of a call
 _DIAL = "n"
 _OTHER_EXITS = tuple(range(256))
 _BRACE, _ESCAPED_BRACE = re.compile(r"\{(?=\w+\})"), r"\\u007b"  # in a text, where it would be the place of a parameter
@@ -67,7 +68,7 @@ class ArgumentRecorder:
                 break
         for call, place, value in _places(calls):
             (config, words), name = calls[call], f"{function.name}-{len(own) + 1}"
-            family = _family(name, value)
+            family = _family(name, place, value)
             command = f"{_BRACE.sub(_ESCAPED_BRACE, shlex.join([*words, call, place]))} {{{family.dial or INPUT}}}"
             parameters = {family.dial: (value,)} if family.dial else {}
             families.append(family)
@@ -139,24 +140,34 @@ def _is_named(function: str, name: str) -> bool:
 
 
 def _places(calls: Collection[str]) -> Iterator[tuple[str, str, Any]]:
-    """Yield some of the calls, of all sizes, with the places in which another value may stand, and the value there."""
+    """Yield some of the calls, of all sizes, with the ways to places in which another value may stand, and the value there."""
     ordered = sorted(calls, key=lambda call: (len(call), call))
     step = max(1, len(ordered) // _MOST_CALLS)
     for call in ordered[::-step][:_MOST_CALLS]:
-        first, named = json.loads(call)
-        for place, value in (*enumerate(first), *named.items()):
-            is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-            if is_number or (isinstance(value, str | list | dict) and value):
-                yield call, str(place), value
+        places = (place for number, arguments in enumerate(json.loads(call)) for place in _within(arguments, (str(number),)))
+        # Longer texts have more parts that others are made of.
+        foremost = sorted(places, key=lambda place: (len(place[0]), -len(str(place[1]))))[:_MOST_PLACES]
+        yield from ((call, "/".join(way), value) for way, value in foremost)
 
 
-def _family(name: str, value: Any) -> InputFamily:
-    """Return the family that begins with a value: of texts and bytes themselves, of all else their JSON."""
+def _within(values: Any, way: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield the ways to what may be another value within lists and tables, and what is there."""
+    for key, value in enumerate(values) if isinstance(values, list) else values.items():
+        is_number = isinstance(value, int) and not isinstance(value, bool) and value >= 1
+        if is_number or (isinstance(value, str | list | dict) and value and list(value) != ["bytes"]):
+            yield (*way, str(key)), value
+        if isinstance(value, list | dict):
+            yield from _within(value, (*way, str(key)))
+
+
+def _family(name: str, way: str, value: Any) -> InputFamily:
+    """Return the family that begins with a value: texts and bytes themselves, a list line by line, all else as JSON."""
     if isinstance(value, int):
         return InputFamily(name, dial=_DIAL, most=DIAL_SPAN * value)
     if isinstance(value, str):
-        return plain(name, value.encode(errors="replace"), {})
-    return plain(name, value["bytes"].encode("latin-1") if list(value) == ["bytes"] else json.dumps(value).encode(), {})
+        return plain(name, value.encode("latin-1" if way.endswith("/bytes") else "utf-8", errors="replace"), {})
+    lines = map(json.dumps, value) if isinstance(value, list) else [json.dumps(value)]
+    return plain(name, "".join(f"{line}\n" for line in lines).encode(), {})
 
 
 def _why(function: LoneFunction, refused: Mapping[str, int]) -> str:

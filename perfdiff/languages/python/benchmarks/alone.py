@@ -2,12 +2,13 @@
 
     record FILE NAME OUT WORDS...            run a program as its interpreter would, and write the calls of a function of a file to OUT
     again OUT                                keep of these what returns the same alone
-    call FOLDER TARGET CALL PLACE INPUT      make a call, in whose place (a number, or a keyword) the content of a file stands, or a number
+    call FOLDER TARGET CALL PLACE INPUT      make a call with the content of a file in a place of it, or a number
 
-A call is JSON: a list of positional arguments and a table of keywords. Only plain values are written and read: nothing is unpickled. What
-JSON has not is a table with one key: `bytes`, `tuple`, `set`, `dict` (pairs) or `float` (infinities). OUT has `calls`, `folder` and
-`target` by which they are made again, and `refused`: why others cannot be, and how many.
-A call that writes files, starts processes or opens connections is none that may be made with other values: it is ended.
+A call is JSON: a list of positional arguments and a table of keywords; a place is the way to one of its values (`0/1/2`). What stands there
+says what a file has: a text itself, a list line by line, else JSON. Only plain values are written and read: nothing is unpickled. What JSON
+has not is a table with one key: `bytes`, `tuple`, `set`, `dict` (pairs) or `float` (infinities). OUT has `calls`, `folder` and `target` by
+which they are made again, and `refused`: why others cannot be, and how many. A call that writes files, starts processes or opens
+connections is none that may be made with other values: it is ended.
 """
 
 from __future__ import annotations
@@ -253,12 +254,18 @@ def again(out: str) -> None:
 
 def call(folder: str, target: str, text: str, place: str, given: str) -> None:
     """Make a call with the content of a file in a place of it, or a number."""
-    first, named = decoded_call(text)
-    arguments: Any = first if place.isdecimal() else named
-    key: Any = int(place) if place.isdecimal() else place
-    arguments[key] = _given(arguments[key], given)
+    whole: Any = json.loads(text)
+    inner, steps = whole, place.split("/")
+    for step in steps[:-1]:
+        inner = inner[_key(inner, step)]
+    key = _key(inner, steps[-1])
+    inner[key] = _given(inner[key], given, "latin-1" if key == "bytes" else "utf-8")
     function = _function(folder, target)
-    _made(function, (first, named), _Guard())
+    _made(function, decoded_call(json.dumps(whole)), _Guard())
+
+
+def _key(container: Any, step: str) -> Any:
+    return int(step) if isinstance(container, list) else step
 
 
 def decoded_call(text: str) -> tuple[list[Any], dict[str, Any]]:
@@ -267,11 +274,11 @@ def decoded_call(text: str) -> tuple[list[Any], dict[str, Any]]:
     return decoded(first), {name: decoded(value) for name, value in named.items()}
 
 
-def _given(before: Any, given: str) -> Any:
-    """Return what takes the place of a value, of its kind."""
+def _given(before: Any, given: str, encoding: str) -> Any:
+    """Return the JSON that takes the place of a value, of its kind."""
     if type(before) is int:
         return int(given)
-    content = Path(given).read_bytes()
+    content = Path(given).read_bytes().decode(encoding, errors="replace")
     if isinstance(before, str):
-        return content.decode(errors="replace")
-    return content if isinstance(before, bytes) else decoded(json.loads(content))
+        return content
+    return [json.loads(line) for line in content.splitlines() if line.strip()] if isinstance(before, list) else json.loads(content)
