@@ -667,7 +667,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.mark.parametrize(
     ("stage", "number", "code"),
     [
-        *((stage, signal.SIGINT, 130) for stage in ("resolving", "building", "finding", "surveying", "measuring", "analysing")),
+        *((stage, signal.SIGINT, 130) for stage in ("resolving", "building", "measuring", "analysing")),
         ("measuring", signal.SIGTERM, 143),
     ],
 )

@@ -65,17 +65,14 @@ def compared(folder: Path, cache: Path, tests: str, head: Mapping[str, str]) -> 
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("others", [OTHER, ""], ids=["beside another test", "alone"])
-def test_a_test_that_hangs_on_head_alone_is_a_regression_with_a_bound_and_others_are_compared(
-    tmp_path: Path, shared_cache: Path, others: str
-) -> None:
-    outcome = compared(tmp_path, shared_cache, HANGING + others, {"goes_on": "n <= 0", "other": "0 + 1"})
+def test_a_test_that_hangs_on_head_alone_is_a_regression_with_a_bound_and_others_are_compared(tmp_path: Path, shared_cache: Path) -> None:
+    outcome = compared(tmp_path, shared_cache, HANGING + OTHER, {"goes_on": "n <= 0", "other": "0 + 1"})
     findings = outcome.findings
     said = say(findings.sentence)
     assert (findings.verdict, findings.rung) == (Verdict.REGRESSION, Rung.RUNS)
     assert said.startswith("Regression, not located: tests/test_own.py::test_hanging does not end on head within ")
     assert [case.name for case in findings.endless] == ["tests/test_own.py::test_hanging"]
-    assert [end.point.workload for end in findings.end_to_end] == ["tests/test_own.py::test_other"] * bool(others)
+    assert [end.point.workload for end in findings.end_to_end] == ["tests/test_own.py::test_other"]
     assert "case-does-not-end" in {note.slug for note in map(noted, findings.notes)}
 
 

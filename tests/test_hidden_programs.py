@@ -33,11 +33,9 @@ HARMLESS = (
     "c-same-constructors",
     "cpp-same-documents",
     "py-same-registry-order",
-    "py-same-env",
     "py-same-symlink",
     "java-same-comments",
     "php-same-doc-comment",
-    "php-same-neon",
 )
 MOST_OPEN = 2  # of the harmless ones, which the noise of a busy machine may leave open
 
