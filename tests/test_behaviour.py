@@ -405,6 +405,31 @@ def test_fewer_calls_that_each_execute_more_are_no_improvement_unless_that_is_me
         assert of_what_is_done_as_often(IMPROVEMENT, (function,), meant, config).verdict is Verdict.IMPROVEMENT
 
 
+def of_test(change: Change) -> FunctionFinding:
+    function = called(3, 3, 1.0, change)
+    return replace(function, info=replace(function.info, name="test_item", file="tests/test_item.py"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "takes", "verdict"),
+    [
+        (Change.CHANGED, 1.0, Verdict.INCONCLUSIVE),
+        (Change.CHANGED, 0.5, Verdict.IMPROVEMENT),
+        (Change.UNCHANGED, 1.0, Verdict.IMPROVEMENT),
+    ],
+    ids=["a test that asks for less", "less at equal inputs", "the same test"],
+)
+def test_tests_that_differ_show_no_improvement_of_what_takes_as_long(changed: Change, takes: float, verdict: Verdict) -> None:
+    seen = witnessed([did()] * 5, [did()] * 5)
+    item = plain(2, "item", Verdict.UNCHANGED, Change.CHANGED, ratio=Ratio(takes, takes - 0.1, takes + 0.1, 9, 9), reason="")
+    item = replace(item, calls_base=60, calls_head=60)
+    found = of_what_is_done_as_often(IMPROVEMENT, (item, of_test(changed)), seen, CONFIG)
+    assert found.verdict is verdict
+    if verdict is Verdict.INCONCLUSIVE:
+        assert "head may be asked for less: `test_item`, which runs call, differs" in say(found.sentence)
+    assert of_what_is_done_as_often(IMPROVEMENT, (of_test(changed),), seen, CONFIG).verdict is Verdict.IMPROVEMENT
+
+
 def test_lines_in_another_order_are_the_same_for_who_says_so() -> None:
     seen = witnessed([did(b"a 1\nb 2\n", files={"out": b"c\nd\n"})] * 5, [did(b"b 2\na 1\n", files={"out": b"d\nc\n"})] * 5)
     assert weighed(IMPROVEMENT, seen, CONFIG).verdict is Verdict.INCONCLUSIVE

@@ -10,6 +10,7 @@ from perfdiff.analysis.verdicts.rules import Conclusion
 from perfdiff.analysis.witnessed import PointBehaviour
 from perfdiff.config import CompareConfig
 from perfdiff.records.metrics import METRICS
+from perfdiff.records.testfiles import is_of_tests
 
 _TIMES = ("self_ns", "wall_ns")
 
@@ -19,18 +20,34 @@ def of_what_is_done_as_often(
 ) -> Conclusion:
     """Return a conclusion that is no improvement where a changed function is called less and each call is dearer, by counts or by time.
 
-    A benchmark with fewer rounds, or a smaller file of data, hides a slower function so. Where it is meant, as of calls that are put
-    together, a `check` of the workload or `[compare] outputs` says so.
+    A benchmark with fewer rounds, or a smaller file of data, hides a slower function so, and so does a test that asks for less: where tests
+    that ran have changed, a changed function must take less at equal inputs. Where it is meant, as of calls that are put together, a
+    `check` of the workload or `[compare] outputs` says so.
     """
     is_meant = config.outputs == "differ" or (bool(witnessed) and all(point.checked for point in witnessed))
     if conclusion.verdict is not Verdict.IMPROVEMENT or is_meant:
         return conclusion
     dearer = [(ratio, finding) for finding in functions if (ratio := _dearer(finding, config)) is not None]
     if not dearer:
-        return conclusion
+        return _of_the_same_tests(conclusion, functions)
     ratio, finding = max(dearer, key=lambda pair: pair[0])
     facts = {"name": finding.info.name, "base": finding.calls_base, "head": finding.calls_head, "ratio": ratio}
     return conclusion.opened(claim("fewer-dearer-calls", **facts))
+
+
+def _of_the_same_tests(conclusion: Conclusion, functions: Sequence[FunctionFinding]) -> Conclusion:
+    suspects = [finding for finding in functions if finding.info.change.is_suspect and finding.calls_base and finding.calls_head]
+    tests = [finding for finding in suspects if is_of_tests(finding.info.file)]
+    others = [finding for finding in suspects if finding not in tests]
+    if not tests or not others or any(map(_takes_less, others)):
+        return conclusion
+    return conclusion.opened(claim("tests-differ", test=tests[0].info.name, name=others[0].info.name))
+
+
+def _takes_less(finding: FunctionFinding) -> bool:
+    """Return whether calls take less time at equal inputs; counts are of calls with whatever inputs."""
+    ratios = [metric.ratio for name, metric in finding.metrics.items() if name in _TIMES]
+    return any(ratio is not None and ratio.high < 1 for ratio in ratios)
 
 
 def _dearer(finding: FunctionFinding, config: CompareConfig) -> float | None:

@@ -36,6 +36,10 @@ WORDINGS: Mapping[str, Wording] = {
     "fewer-dearer-calls": (
         "head may do less work: it calls `{name}`, which changed, {head:count} times, {base:count} before, each at {ratio:ratio} the cost"
     ),
+    "tests-differ": (
+        "head may be asked for less: `{test}`, which runs call, differs between base and head, and `{name}`, which changed, takes no less "
+        "at equal inputs"
+    ),
     "beside-other-work": "{concluded}; head {head}",
     "gravest-difference": (
         "{says}{point:? at {point}{more_points:? and {more_points} more}}{more_kinds:?, with more that differs (outputs-differ)}"
