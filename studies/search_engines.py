@@ -113,7 +113,7 @@ def main() -> None:
                 table.add(case.name, name, *row)
                 print(case.name, name, *row, file=sys.stderr, flush=True)
         table.remarks.append(
-            f"{options.seconds:.0f} s each. Times are the least of {_AGAIN}; longer runs than a second are made once, up to {_LIMIT_S} s."
+            f"{options.seconds:.0f} s each. Times are the least of {_AGAIN}; runs above a second are made once, and end at {_LIMIT_S} s."
         )
 
 
