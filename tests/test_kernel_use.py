@@ -80,7 +80,7 @@ def test_requests_that_vary_are_hardly_ever_more() -> None:
     for _ in range(2000):
         sides = [tuple(rng.lognormal(6, 0.3, 5).astype(int).tolist() for _ in Side) for _ in POINTS]
         more += judged(*sides).worst is not None
-    assert more <= 10
+    assert more <= 2
 
 
 def test_reports_tell_what_is_asked_more_with_who_asks_and_how_it_grows() -> None:
