@@ -356,7 +356,6 @@ NAMING_ONE = {
     "collect/hosts/doctor.py": "perfdiff's own interpreter",
     "collect/built/reach.py": "examples of what leads a program to a copy",
     "collect/serving/requests.py": "perfdiff's own interpreter, which sends requests",
-    "configuration/buildsystem.py": "makefiles below the top build nothing of what files of another language lead",
     "configuration/reading.py": "a library that an extra of perfdiff's brings",
     "fuzzing/grammars.py": "how a package of perfdiff's own is installed",
     "configuration/servers.py": "servers that `init` proposes are known by files of frameworks",
