@@ -128,6 +128,9 @@ def test_an_empty_file_says_nothing_to_who_opens_it(tmp_path: Path) -> None:
 
 @pytest.mark.integration
 def test_good_news_of_a_head_that_lets_others_run_before_it_is_none(tmp_path: Path) -> None:
-    found = compared(tmp_path, {"job.py": ALONE, "build.sh": "true\n"}, {"job.py": ALONE.replace("main(int", "os.nice(9)\nmain(int")})
+    batch = "os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))"  # which costs least of all where the tests' machine is busy
+    toml = TOML.replace("measure.budget_s = 3", "measure.budget_s = 8")
+    base = {"job.py": ALONE, "build.sh": "true\n", "perfdiff.toml": toml}
+    found = compared(tmp_path, base, {"job.py": ALONE.replace("main(int", f"{batch}\nmain(int")})
     assert found.verdict is Verdict.INCONCLUSIVE
     assert "ask the kernel for another priority" in say(found.sentence)
