@@ -13,7 +13,8 @@ from perfdiff.languages.tree_files import all_differing, regular
 
 # Launchers, images, services and what configures the servers that run programs.
 _FILES = re.compile(
-    r"Procfile|\.user\.ini|(?:Docker|Container)file[^/]*|(?:docker-)?compose[^/]*\.ya?ml|gunicorn[^/]*\.py|[^/]+\.(?:sh|bash|bat|service|conf|ini|env)"
+    r"Procfile|\.user\.ini|(?:Docker|Container)file[^/]*|(?:docker-)?compose[^/]*\.ya?ml|gunicorn[^/]*\.py"
+    r"|[^/]+\.(?:sh|bash|bat|service|conf|env)|(?!(?:tox|pytest|mypy|pylint)\.)[^/]+\.ini"  # those start tests and checks
 )
 _FOLDERS = {
     "bin": re.compile(r"[^/.]+"),
@@ -22,7 +23,7 @@ _FOLDERS = {
 # What decides of speed there: how many work at a time, what they may use, and options of interpreters, which languages know.
 _SETTINGS = (
     r"\b(?:\w+_NUM_THREADS|OMP_\w+|MALLOC_\w+|GLIBC_TUNABLES|LD_PRELOAD|WEB_CONCURRENCY)\s*[=:]\s*\S+"
-    r"|(?:--(?:workers|threads|processes)|(?<![\w-])-w|\b(?:workers|threads|processes))[ =]+\w+"
+    r"|(?:--(?:workers|threads|processes)|\b(?:workers|threads|processes))[ =]+\w+|(?<![\w-])-w[ =]*\d+"
     r"|\b(?:Nice|CPUQuota|CPUWeight|AllowedCPUs|MemoryMax|MemoryHigh)\s*=\s*\S+|\b(?:cpus?|cpuset|mem_limit|memory)\s*:\s*\S+"
 )
 
