@@ -44,10 +44,8 @@ class SurveyTime:
         """Note what runs that count calls took at a point."""
         self._tallied_s[point.id] = seconds
         self._spent_s += seconds
-        if self.plain_s[point.id]:
-            self._slowdown = (
-                seconds / self.plain_s[point.id]
-            )  # of the longest so far: what starting a process takes, shorter ones exaggerate
+        if self.plain_s[point.id]:  # that of the longest point counts: what starting a process takes, shorter ones exaggerate
+            self._slowdown = seconds / self.plain_s[point.id]
 
     def may_tally(self, point: Point, others: Sequence[Point]) -> bool:
         """Return whether there is time to count calls at a point, where that was done at `others`, or it is needed in any case."""

@@ -114,9 +114,8 @@ class _Recorder:
     def _is_meant(self, code: CodeType) -> bool:
         is_meant = self._is_it.get(code)
         if is_meant is None:
-            is_named = (
-                getattr(code, "co_qualname", self._name) == self._name and code.co_name == self._name.rpartition(".")[2]
-            )  # from 3.11 on
+            is_named = code.co_name == self._name.rpartition(".")[2]
+            is_named &= getattr(code, "co_qualname", self._name) == self._name  # which CPython has from 3.11 on
             is_meant = self._is_it[code] = is_named and os.path.realpath(code.co_filename) == self._file
         return is_meant
 
