@@ -23,6 +23,7 @@ from perfdiff.deadline import Deadline
 from perfdiff.errors import RunFailedError, RunTimeoutError
 from perfdiff.measuring import stages
 from perfdiff.measuring.bench import Bench
+from perfdiff.measuring.guesses import EarlyRuns
 from perfdiff.measuring.changes import site_of
 from perfdiff.measuring.site import Site
 from perfdiff.progress import Silent
@@ -103,7 +104,7 @@ def test_a_case_that_fails_when_it_is_measured_costs_only_itself(  # noqa: PLR09
     listed = tuple(replace(workload, name=name, suite=Suite("make", "test")) for name in ("hanging", "other"))
     config = replace(sums.config, workloads=listed, measure=replace(sums.config.measure, fast=True))
 
-    def cases(bench: Bench) -> tuple[Bench, Site]:
+    def cases(bench: Bench, _early: EarlyRuns) -> tuple[Bench, Site]:
         """Return the bench as suites leave it."""
         plain = tuple(replace(workload, suite=None) for workload in bench.request.config.workloads)
         bench = replace(bench, request=replace(bench.request, config=replace(bench.request.config, workloads=plain)))
