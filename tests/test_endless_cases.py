@@ -23,8 +23,8 @@ from perfdiff.deadline import Deadline
 from perfdiff.errors import RunFailedError, RunTimeoutError
 from perfdiff.measuring import stages
 from perfdiff.measuring.bench import Bench
-from perfdiff.measuring.guesses import EarlyRuns
 from perfdiff.measuring.changes import site_of
+from perfdiff.measuring.guesses import EarlyRuns
 from perfdiff.measuring.site import Site
 from perfdiff.progress import Silent
 from perfdiff.records.endless import EndlessCase
