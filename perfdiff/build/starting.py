@@ -14,7 +14,7 @@ from perfdiff.languages.tree_files import all_differing, regular
 # Launchers, images, services and what configures the servers that run programs.
 _FILES = re.compile(
     r"Procfile|\.user\.ini|(?:Docker|Container)file[^/]*|(?:docker-)?compose[^/]*\.ya?ml|gunicorn[^/]*\.py"
-    r"|[^/]+\.(?:sh|bash|bat|service|conf|env)|(?!(?:tox|pytest|mypy|pylint)\.)[^/]+\.ini"  # those start tests and checks
+    r"|[^/]+\.(?:sh|bash|bat|service|conf|env)|(?!tox\.)[^/]+\.ini"  # which starts tests
 )
 _FOLDERS = {
     "bin": re.compile(r"[^/.]+"),
