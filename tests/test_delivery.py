@@ -15,6 +15,7 @@ from perfdiff.build.starting import started_otherwise
 from perfdiff.progress import Silent
 from perfdiff.report.sentences.catalogue import say
 from programs import by_whole_runs, first_two
+from test_guesses import written
 
 USED = ("main.py", "data/table.bin", "tests/data/table.bin")
 CMAKE = """cmake_minimum_required(VERSION 3.13)
@@ -28,13 +29,6 @@ PLAIN, CAREFUL = (
 OTHER = f"{CAREFUL}install(PROGRAMS ${{CMAKE_BINARY_DIR}}/careful DESTINATION bin RENAME prog)\n"
 MESON = "project('p', 'c')\nexecutable('prog', 'prog.c', install: {plain})\nsubdir('careful')\n"
 BESIDE = "executable('prog', '../prog.c', c_args: '-DN=3', install: {careful})\n"
-
-
-def written(tree: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        (tree / name).write_text(text)
-    return tree
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from perfdiff.languages.tree_files import all_differing, regular
+from perfdiff.languages.tree_files import all_differing, regular, uncommented
 
 _BUILD_FOLDER = "build"  # in which guessed commands build
 # By these alone a compiler, or a build system for it, is told how much to optimise, or to do more.
@@ -82,5 +82,4 @@ def _optimising(file: Path) -> tuple[str, ...]:
     """Return the optimising options that a text has outside of comments, sorted."""
     if file.stat().st_size > _LARGEST:
         return ()
-    lines = (line.partition("#")[0] for line in file.read_text(errors="replace").splitlines())
-    return tuple(sorted(option for line in lines for option in _OPTIMISING.findall(line)))
+    return tuple(sorted(option for line in uncommented(file) for option in _OPTIMISING.findall(line)))

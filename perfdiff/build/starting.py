@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from perfdiff.build.delivery import is_aside
 from perfdiff.languages.installed import installed
-from perfdiff.languages.tree_files import all_differing, regular
+from perfdiff.languages.tree_files import all_differing, regular, uncommented
 
 # Launchers, images, services and what configures the servers that run programs.
 _FILES = re.compile(
@@ -49,5 +49,4 @@ def _pattern() -> re.Pattern[str]:
 
 def _settings(file: Path) -> tuple[str, ...]:
     """Return the options and limits that a text sets outside of comments, sorted."""
-    lines = (line.partition("#")[0] for line in file.read_text(errors="replace").splitlines())
-    return tuple(sorted(" ".join(setting.split()) for line in lines for setting in _pattern().findall(line)))
+    return tuple(sorted(" ".join(setting.split()) for line in uncommented(file) for setting in _pattern().findall(line)))

@@ -63,3 +63,8 @@ def _is_same_file(first: Path, second: Path) -> bool:
 def _kind(path: Path) -> int:
     """Return what a file is, and who may read, write and run it."""
     return path.lstat().st_mode
+
+
+def uncommented(file: Path) -> Iterator[str]:
+    """Yield the lines of a text without the comments that begin with `#`."""
+    return (line.partition("#")[0] for line in file.read_text(errors="replace").splitlines())

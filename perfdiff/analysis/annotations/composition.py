@@ -131,11 +131,11 @@ class _Series:
 
 def _inputs(samples: SampleTable, runs: Sequence[int]) -> tuple[tuple[Feature, ...], Floats]:
     """Return the features that tell runs' inputs, with their values (r, k): means of numbers, and categories that do not vary."""
-    of_runs = [samples.run == run for run in runs]
+    rows_by_run = [samples.run == run for run in runs]
     features, columns = [], []
     for place, feature in enumerate(samples.features):
-        values = [samples.values[rows, place] for rows in of_runs]
-        if not (feature.category and any(len(np.unique(value)) > 1 for value in values)):
+        values = samples.values[:, place]
+        if not (feature.category and any(len(np.unique(values[rows])) > 1 for rows in rows_by_run)):
             features.append(feature)
-            columns.append([float(np.average(value, weights=samples.weight[rows])) for value, rows in zip(values, of_runs, strict=True)])
+            columns.append([float(np.average(values[rows], weights=samples.weight[rows])) for rows in rows_by_run])
     return tuple(features), np.array(columns).reshape(len(features), len(runs)).T

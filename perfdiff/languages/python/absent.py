@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perfdiff.languages.python.pyproject import normal
 from perfdiff.languages.python.sources import is_foreign
+from perfdiff.languages.tree_files import uncommented
 
 _SUFFIX = ".py"
 _LISTS = re.compile(
@@ -49,8 +50,7 @@ def listed_otherwise(
 
 def _words(file: Path) -> set[str]:
     """Return the names in a text outside of comments, whole and in parts, with and without a leading `py`."""
-    lines = (line.partition("#")[0] for line in file.read_text(errors="replace").splitlines())
-    names = {normal(word) for line in lines for word in _WORD.findall(line)}
+    names = {normal(word) for line in uncommented(file) for word in _WORD.findall(line)}
     parts = {part for name in names for part in (name, *name.split("-"))}
     return parts | {part.removeprefix("py") for part in parts}
 

@@ -41,7 +41,7 @@ def listed(value: str) -> SuiteListing:
 def _of_recipe(value: str, recipe: str, attempts: Attempts) -> SuiteListing:
     """Return the commands of a recipe that has nothing to compile, or the target as a whole."""
     words, tests = shlex.split(value), _tests(recipe)
-    programs = [CommandTest(f"./{word}", (f"./{word}",), Path.cwd()) for word in words if _is_program(Path(word))]
+    programs = [CommandTest(f"./{word}", (f"./{word}",), Path.cwd()) for word in words if _is_executable(Path(word))]
     if tests == [] and not programs:
         return with_switches(SuiteListing(failures={f"make {value}": "runs nothing"}))
     if tests is not None:  # where the recipe has nothing left to do, the target is the program itself, which the build made
@@ -61,7 +61,7 @@ def _of_automake(attempts: Attempts) -> Iterator[CommandTest]:
         folder = makefile.parent
         asked = ["make", "-s", "--no-print-directory", f"--eval={_TESTS}: ; @echo $(TESTS)", _TESTS]
         for name in attempts.run(asked, folder).output.split():
-            if _is_program(folder / name):
+            if _is_executable(folder / name):
                 program, variables = _behind(folder / name)
                 yield CommandTest((folder / name).as_posix(), (program,), Path.cwd() / folder, ("srcdir=.", *variables))
 
@@ -78,7 +78,7 @@ def _behind(path: Path) -> tuple[str, tuple[str, ...]]:
     return f"./.libs/{path.name}", tuple(f"LD_LIBRARY_PATH={folders}" for folders in _LIBRARIES.findall(text))
 
 
-def _is_program(path: Path) -> bool:
+def _is_executable(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
 
 
